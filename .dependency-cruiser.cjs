@@ -4,7 +4,7 @@ const { rooms, programs } = require("./scripts/rooms.cjs");
 
 /** The modules behind the package's entry points that a program may use. */
 const publicEntries =
-  "^src/(index|core/index|stores/sqlite/index|models/index|tools/index|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
+  "^src/(index|core/index|stores/sqlite/index|stores/postgres/index|models/index|tools/index|tools/mcp/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 
 /** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
 function roomRule({ room, imports }) {
@@ -25,12 +25,29 @@ function roomRule({ room, imports }) {
 function program(name, uses = []) {
   return {
     name: `program-${name}`,
-    comment: `src/${name} uses public entry points only`,
+    comment: `src/${name} uses public entry points only, and the rooms that scripts/rooms.cjs names for it`,
     severity: "error",
     from: { path: `^src/${name}/` },
     to: { path: "^src/", pathNot: [...[name, ...uses].map((room) => `^src/${room}/`), publicEntries] },
   };
 }
+
+/** The page runs in a browser: what it imports is in its bundle, and no library goes there by an oversight. */
+const inspectorIsAClient = {
+  name: "inspector-is-a-client",
+  comment: "src/inspector imports src/server/client, types, and the few functions of the core that are named here",
+  severity: "error",
+  from: { path: "^src/inspector/" },
+  to: {
+    path: "^src/",
+    pathNot: [
+      "^src/inspector/",
+      "^src/server/client/index[.]ts$",
+      "^src/core/data/(hidden-characters|file-edit|message)[.]ts$",
+    ],
+    dependencyTypesNot: ["type-only"],
+  },
+};
 
 /** Nothing outside `src/<room>` imports it. */
 function top(name) {
@@ -81,15 +98,28 @@ module.exports = {
       },
     },
     ...rooms.map(roomRule),
-    ...programs.map(({ room, uses }) => program(room, uses)),
+    ...programs.filter(({ isPage }) => isPage !== true).map(({ room, uses }) => program(room, uses)),
+    inspectorIsAClient,
     top("cli"),
+    top("inspector"),
     top("testing"),
+    top("restate"),
     {
       name: "only-own-dependencies",
       comment:
         "what a user's install does not bring cannot be imported; optional peers can, and types that are not public",
       severity: "error",
-      from: { path: "^src/", pathNot: ["^src/cli/provider-clients[.]ts$", "^src/platform/web/hash[.]ts$"] },
+      from: {
+        path: "^src/",
+        pathNot: [
+          "^src/cli/provider-clients[.]ts$",
+          "^src/cli/conversation/((change|markdown)-lines|highlight)[.]ts$",
+          "^src/cli/permissions/shell-line[.]ts$",
+          "^src/tools/search-expression[.]ts$",
+          "^src/platform/web/hash[.]ts$",
+          "^src/inspector/",
+        ],
+      },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         // `npm run package` compiles the public types without these packages.
@@ -108,6 +138,32 @@ module.exports = {
       },
     },
     {
+      name: "libraries-are-bundled",
+      comment: "Pawl brings these packages: scripts/clients.mjs bundles them",
+      severity: "error",
+      from: {
+        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight)|permissions/shell-line)|tools/search-expression)[.]ts$",
+      },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
+        pathNot: "node_modules/(diff|highlight[.]js|marked|re2js|unbash)/",
+      },
+    },
+    {
+      name: "conversation-is-loaded-late",
+      comment: "no other command needs the conversation and its libraries: only an import() in its command loads it",
+      severity: "error",
+      from: { path: "^src/cli/", pathNot: "^src/cli/conversation/" },
+      to: { path: "^src/cli/conversation/", dependencyTypesNot: ["type-only", "dynamic-import"] },
+    },
+    {
+      name: "screen-knows-no-sessions",
+      comment: "the screen, the draft and the keys know text and terminals only",
+      severity: "error",
+      from: { path: "^src/cli/screen/" },
+      to: { path: "^src/", pathNot: ["^src/cli/screen/", "^src/cli/text(-style)?[.]ts$"] },
+    },
+    {
       name: "hashes-are-bundled",
       comment: "what runs with Web APIs only brings this package: scripts/web.mjs bundles it",
       severity: "error",
@@ -116,6 +172,13 @@ module.exports = {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         pathNot: "node_modules/@noble/hashes/",
       },
+    },
+    {
+      name: "the-page-is-bundled",
+      comment: "the inspector brings these packages: scripts/inspector.mjs bundles them",
+      severity: "error",
+      from: { path: "^src/inspector/" },
+      to: { dependencyTypes: ["npm", "npm-dev", "npm-no-pkg", "npm-unknown"], pathNot: "node_modules/(preact|diff)/" },
     },
     {
       name: "resolvable",

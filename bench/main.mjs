@@ -3,16 +3,25 @@
  * (`npm run build`).
  */
 const benches = {
+  "first-frame": "how soon the prompt of the conversation is there, and a message can be sent, beside Node's own start",
   history:
     "10,000 steps and 10,000 runs with a small window on SQLite: cost of a step, of a run's start, of a reconnect",
+  inspector: "what the inspector asks for until a session is on screen: 10 to 10,000 steps that were never compacted",
   layout: "how the rows of commits lie in a SQLite file: bytes and time of a commit, alone and in groups, and reads",
   lists: "lists of 1,000 to 100,000 sessions in one SQLite file, with and without filters",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
   parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
+  screen:
+    "the conversation's screen: bytes of a frame and of a tick of the spinner, an output of 100,000 lines beside a plain pass",
+  terminal:
+    "the conversation under load, on a pseudo-terminal: how soon a key is shown, and the most memory (--write: into the docs)",
+  restate: "runs that Restate dispatches beside Pawl's own worker, on one store (--store postgres://…)",
+  retention:
+    "a PostgreSQL database of 10,000 to 1,000,000 rows: a run, lists, pruning (--store postgres://…, an empty one)",
   server:
-    "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--write: into the docs)",
+    "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--only fanOut,idle; --write: into the docs)",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
   "worst-input": "the worst inputs of each built-in tool beside an abort: how soon the run ends, and the longest block",

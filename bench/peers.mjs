@@ -13,7 +13,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { node24 } from "../scripts/install-node24.mjs";
+import { node24 } from "../scripts/install-node.mjs";
 import { chartsOf } from "./peers/charts.mjs";
 import { contenders } from "./peers/contenders.mjs";
 import { installPeers, versions } from "./peers/install.mjs";

@@ -2,8 +2,10 @@
  * What the server costs: reconnects and pages beside long histories, many watchers of one session, idle watchers, a run
  * that is watched over HTTP beside one in the process, and how long a delta takes to a client.
  *
- * Clients of the fan-out run in this process, as plain sockets, so the figures hold their reading, too.
+ * The clients of streams run in another process, so the figures are the server's alone. `--only fanOut,idle` measures
+ * some parts, and prints JSON.
  */
+import { fork } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { connect } from "node:net";
@@ -21,13 +23,16 @@ import { machine, median, table } from "./report.mjs";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
 
-async function serve(store, agents, work, limits = {}) {
+/** @param secret if given, other processes may read what this one streams */
+async function serve(store, agents, work, { secret } = {}) {
   const token = createToken();
-  const many = { streamsPerPrincipal: 20_000, streams: 20_000, changesPerMinute: 1_000_000, ...limits };
-  const server = createServer({ store, agents, token, limits: many });
-  const http = createHttpServer(server.listener);
+  const limits = { streamsPerPrincipal: 20_000, streams: 20_000, changesPerMinute: 1_000_000 };
+  let server;
+  const http = createHttpServer((request, response) => server.listener(request, response));
   await new Promise((done) => http.listen(0, "127.0.0.1", done));
   const { port } = http.address();
+  const peers = { secret, address: `http://127.0.0.1:${port}`, allow: [] };
+  server = createServer({ store, agents, token, limits, ...(secret === undefined ? {} : { secret, peers }) });
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const ask = (path, init) => fetch(`http://127.0.0.1:${port}${path}`, { headers, ...init });
   try {
@@ -39,17 +44,32 @@ async function serve(store, agents, work, limits = {}) {
   }
 }
 
-/** A stream as a plain socket: `onData` gets what comes. */
-function watch({ port, token }, path, onData) {
-  return new Promise((done, fail) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
-    });
-    socket.once("data", () => done(socket));
-    socket.on("data", onData);
-    socket.once("error", fail);
+/** Another process, which does what `server-other.mjs` can. */
+async function withOther(work) {
+  const child = fork(new URL("./server-other.mjs", import.meta.url));
+  const waiting = new Map();
+  child.on("message", ({ id, result, error }) => {
+    const { done, fail } = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) done(result);
+    else fail(new Error(error));
   });
+  let last = 0;
+  const ask = (name, options) =>
+    new Promise((done, fail) => {
+      last += 1;
+      waiting.set(last, { done, fail });
+      child.send({ id: last, name, options });
+    });
+  try {
+    return await work(ask);
+  } finally {
+    child.kill("SIGKILL");
+  }
 }
+
+/** Milliseconds of a clock that all processes of a machine share. */
+const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 const percentile = (values, part) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * part)];
 const figure = (value) => (value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en"));
@@ -159,85 +179,92 @@ const begin = async (ask, agent) =>
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Many watchers of one session: CPU for each frame and watcher, and the longest pause of the event loop. */
+/** CPU of this process while work is done, in microseconds. */
+async function cpuOf(work) {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+/** Many watchers of one session: the server's CPU for each frame and watcher, and the longest pause of the event loop. */
 async function fanOut(watchers, frames) {
   const store = createMemoryStore();
   const { model, say } = told();
   const agent = createAgent({ name: "told", store, model });
-  return await serve(store, [agent], async (to) => {
-    const { sessionId } = await begin(to.ask, "told");
-    let bytes = 0;
-    const sockets = [];
-    for (let index = 0; index < watchers; index += 1)
-      sockets.push(
-        await watch(to, `/v1/sessions/${sessionId}/stream`, (data) => {
-          bytes += data.length;
-        }),
-      );
-    say("warm ");
-    await pause(200);
-    const delay = monitorEventLoopDelay({ resolution: 1 });
-    const cpu = process.cpuUsage();
-    const received = bytes;
-    delay.enable();
-    for (let index = 0; index < frames; index += 1) {
-      say(`word ${index} `);
-      await pause(30);
-    }
-    await pause(200);
-    delay.disable();
-    const { user, system } = process.cpuUsage(cpu);
-    say(null);
-    const perFrame = (user + system) / frames / watchers;
-    for (const socket of sockets) socket.destroy();
-    return { watchers, frames, us: perFrame, pauseMs: delay.max / 1e6, bytes: (bytes - received) / watchers / frames };
-  });
+  return await serve(store, [agent], ({ port, token, ask }) =>
+    withOther(async (other) => {
+      const { sessionId } = await begin(ask, "told");
+      const paths = Array.from({ length: watchers }, () => `/v1/sessions/${sessionId}/stream`);
+      await other("watch", { port, token, paths });
+      for (const word of ["warm ", "warmer "]) {
+        say(word);
+        await pause(200);
+      }
+      await other("report");
+      const delay = monitorEventLoopDelay({ resolution: 1 });
+      delay.enable();
+      const cpu = await cpuOf(async () => {
+        for (let index = 0; index < frames; index += 1) {
+          say(`word ${index} `);
+          await pause(30);
+        }
+        await pause(200);
+      });
+      delay.disable();
+      const { bytes } = await other("report");
+      say(null);
+      const each = 1 / frames / watchers;
+      return { watchers, frames, us: cpu * each, pauseMs: delay.max / 1e6, bytes: bytes * each };
+    }),
+  );
 }
 
 /** Watchers of sessions in which nothing happens: a share of a core, and memory. */
 async function idle(count, seconds) {
   return await inFolder(async (folder) => {
     const store = await openSqliteStore({ path: join(folder, "idle.db"), synchronous: "normal" });
-    const model = { id: "done", stream: told().model.stream };
-    const agent = createAgent({
-      name: "idle",
-      store,
-      model: {
-        ...model,
-        async *stream() {
-          yield { kind: "text-delta", id: "t", text: "Done." };
-          yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
-        },
+    const model = {
+      id: "done",
+      async *stream() {
+        yield { kind: "text-delta", id: "t", text: "Done." };
+        yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
       },
-    });
+    };
+    const agent = createAgent({ name: "idle", store, model });
     for (let index = 0; index < count; index += 1) await agent.run("Go.", { sessionId: `idle-${index}` });
-    const result = await serve(store, [], async (to) => {
-      const heap = () => {
-        collectGarbage();
-        const { heapUsed, external } = process.memoryUsage();
-        return heapUsed + external;
-      };
-      const before = heap();
-      const sockets = [];
-      for (let index = 0; index < count; index += 1)
-        sockets.push(await watch(to, `/v1/sessions/idle-${index}/stream?after=1000000`, () => {}));
-      await pause(500);
-      const bytes = (heap() - before) / count;
-      const cpu = process.cpuUsage();
-      await pause(seconds * 1_000);
-      const { user, system } = process.cpuUsage(cpu);
-      for (const socket of sockets) socket.destroy();
-      return { count, share: (user + system) / 1e6 / seconds, bytes };
-    });
+    const result = await serve(store, [], ({ port, token }) =>
+      withOther(async (other) => {
+        const pathOf = (index) => `/v1/sessions/idle-${index}/stream?after=1000000`;
+        const open = async (from, to) => {
+          const paths = Array.from({ length: to - from }, (_, index) => pathOf(from + index));
+          await other("watch", { port, token, paths });
+          await pause(500);
+        };
+        const heap = () => {
+          collectGarbage();
+          const { heapUsed, external } = process.memoryUsage();
+          return heapUsed + external;
+        };
+        // What a first watcher loads and compiles is not the cost of one.
+        const first = Math.ceil(count / 10);
+        await open(0, first);
+        const before = heap();
+        await open(first, count);
+        const bytes = (heap() - before) / (count - first);
+        const cpu = await cpuOf(() => pause(seconds * 1_000));
+        return { count, share: cpu / 1e6 / seconds, bytes };
+      }),
+    );
     await store.close();
     return result;
   });
 }
 
-/** CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process. */
-async function watchedRuns(runs, words) {
-  const model = {
-    id: "words",
+/** A model that says so many words, as fast as it can. */
+function talker(words) {
+  return {
+    id: `talker-${words}`,
     async *stream() {
       yield { kind: "text-start", id: "t" };
       for (let index = 0; index < words; index += 1) {
@@ -248,59 +275,75 @@ async function watchedRuns(runs, words) {
       yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
     },
   };
-  const cpuOf = async (work) => {
-    const before = process.cpuUsage();
-    await work();
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1_000 / runs;
-  };
-  const store = createMemoryStore();
-  const agent = createAgent({ name: "words", store, model });
-  const inProcess = async (sessionId) => {
-    for await (const item of agent.runStream("Go.", { sessionId })) void item;
-  };
-  return await serve(store, [agent], async (to) => {
-    const overHttp = async () => {
-      const { sessionId, runId } = await begin(to.ask, "words");
-      const answer = await to.ask(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`);
-      await answer.arrayBuffer();
-    };
-    await inProcess("warm");
-    await overHttp();
-    const direct = await cpuOf(async () => {
-      for (let index = 0; index < runs; index += 1) await inProcess(`direct-${index}`);
-    });
-    const watched = await cpuOf(async () => {
-      for (let index = 0; index < runs; index += 1) await overHttp();
-    });
-    return { runs, words, direct, watched };
-  });
 }
 
-/** From the model to a client of the process that holds the session, while a model says a word every 10 ms. */
-async function latency(deltas) {
+/**
+ * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process. Short runs tell what does not
+ * depend on the words: the requests, and that a worker takes the session up.
+ */
+async function watchedRuns(runs, words) {
   const store = createMemoryStore();
-  const { model, say } = told();
-  const agent = createAgent({ name: "told", store, model });
-  return await serve(store, [agent], async (to) => {
-    const { sessionId } = await begin(to.ask, "told");
-    const said = [];
-    const times = [];
-    const socket = await watch(to, `/v1/sessions/${sessionId}/stream`, (data) => {
-      for (const [, index] of String(data).matchAll(/mark(\d+) /g)) times[index] = performance.now() - said[index];
-    });
-    await pause(100);
-    for (let index = 0; index < deltas; index += 1) {
-      said.push(performance.now());
-      say(`mark${index} `);
-      await pause(10);
-    }
-    await pause(100);
-    say(null);
-    socket.destroy();
-    const known = times.filter((ms) => ms !== undefined);
-    if (known.length < deltas / 2) throw new Error(`${known.length} of ${deltas} deltas came`);
-    return { p50: median(known), p95: percentile(known, 0.95) };
+  const agents = {
+    short: createAgent({ name: "short", store, model: talker(20) }),
+    long: createAgent({ name: "long", store, model: talker(words) }),
+  };
+  const inProcess = async (name, count, round) => {
+    for (let index = 0; index < count; index += 1)
+      for await (const item of agents[name].runStream("Go.", { sessionId: `${name}-${round}-${index}` })) void item;
+  };
+  return await serve(store, Object.values(agents), ({ port, token }) =>
+    withOther(async (other) => {
+      const figures = {};
+      for (const name of ["short", "long"]) {
+        const overHttp = (count) => other("runs", { port, token, agent: name, count });
+        await inProcess(name, 10, "warm");
+        await overHttp(10);
+        const direct = (await cpuOf(() => inProcess(name, runs, "measured"))) / runs / 1_000;
+        const watched = (await cpuOf(() => overHttp(runs))) / runs / 1_000;
+        figures[name] = { direct, watched };
+      }
+      return { runs, words, ...figures };
+    }),
+  );
+}
+
+/** From the model to a client, while a model says a word every `everyMs`. */
+async function latency(deltas, everyMs, { ofPeer = false } = {}) {
+  return await inFolder(async (folder) => {
+    const path = join(folder, "sessions.db");
+    const store = await openSqliteStore({ path, synchronous: "normal" });
+    const { model, say } = told();
+    const agent = createAgent({ name: "told", store, model });
+    const secret = createToken();
+    const result = await serve(
+      store,
+      [agent],
+      (here) =>
+        withOther((client) =>
+          withOther(async (peer) => {
+            const { token } = here;
+            const { port } = ofPeer ? await peer("serve", { path, token, secret }) : here;
+            const { sessionId } = await begin(here.ask, "told");
+            await client("watch", { port, token, paths: [`/v1/sessions/${sessionId}/stream`] });
+            await pause(500);
+            const said = [];
+            for (let index = 0; index < deltas; index += 1) {
+              said.push(now());
+              say(`mark${index} `);
+              await pause(everyMs);
+            }
+            await pause(300);
+            const { times } = await client("report");
+            say(null);
+            const known = said.map((at, index) => times[index] - at).filter((ms) => ms >= 0);
+            if (known.length < deltas * 0.9) throw new Error(`${known.length} of ${deltas} deltas came`);
+            return { everyMs, ofPeer, p50: median(known), p95: percentile(known, 0.95) };
+          }),
+        ),
+      { secret },
+    );
+    await store.close();
+    return result;
   });
 }
 
@@ -315,20 +358,27 @@ function write(text) {
   writeFileSync(page, `${kept}${heading}\n\n${text}\n${next === -1 ? "" : before.slice(next)}`);
 }
 
+const parts = {
+  places: (quick) => places(quick ? [10, 100] : [10, 1_000, 10_000], quick ? 3 : 31),
+  fanOut: (quick) => fanOut(quick ? 20 : 1_000, quick ? 5 : 100),
+  idle: (quick) => idle(quick ? 20 : 1_000, quick ? 0.5 : 10),
+  watched: (quick) => watchedRuns(quick ? 5 : 100, quick ? 200 : 2_000),
+  latency: (quick) => latency(quick ? 10 : 300, 10),
+  latencySlow: (quick) => latency(quick ? 10 : 150, 40),
+  latencyPeer: (quick) => latency(quick ? 10 : 300, 10, { ofPeer: true }),
+};
+
 export async function run({ quick, json, rest }) {
-  const counts = quick ? [10, 100] : [10, 1_000, 10_000];
-  const results = {
-    places: await places(counts, quick ? 3 : 31),
-    fanOut: await fanOut(quick ? 20 : 1_000, quick ? 5 : 100),
-    idle: await idle(quick ? 20 : 1_000, quick ? 0.5 : 10),
-    watched: await watchedRuns(quick ? 5 : 50, quick ? 200 : 2_000),
-    latency: await latency(quick ? 10 : 300),
-  };
-  if (json) {
-    console.log(JSON.stringify(results));
+  const only = rest[rest.indexOf("--only") + 1]?.split(",") ?? [];
+  const isWhole = !rest.includes("--only");
+  const results = {};
+  for (const [name, part] of Object.entries(parts))
+    if (isWhole || only.includes(name)) results[name] = await part(quick);
+  if (json || !isWhole) {
+    console.log(JSON.stringify(results, null, isWhole ? 0 : 2));
     return;
   }
-  const { fanOut: fan, idle: resting, watched, latency: late } = results;
+  const { fanOut: fan, idle: resting, watched } = results;
   const steps = (count) => `${count.toLocaleString("en")} steps`;
   const placesTable = table(
     ["work", "history", "median, ms", "p95, ms"],
@@ -336,6 +386,17 @@ export async function run({ quick, json, rest }) {
       .toSorted((a, b) => a.work.localeCompare(b.work) || a.count - b.count)
       .map(({ work, count, ms, p95 }) => [work, steps(count), figure(ms), figure(p95)]),
   );
+  const watchedRow = (words, { direct, watched: overHttp }) => [
+    `CPU of a run of ${words.toLocaleString("en")} words: in the process, watched over HTTP`,
+    `${figure(direct)} ms, ${figure(overHttp)} ms`,
+  ];
+  const perWord = ["direct", "watched"].map(
+    (way) => ((watched.long[way] - watched.short[way]) * 1_000) / (watched.words - 20),
+  );
+  const lateRow = ({ everyMs, ofPeer, p50, p95 }) => [
+    `a delta, from the model to a client of ${ofPeer ? "another process" : "the holder"}, a word every ${everyMs} ms`,
+    `p50 ${figure(p50)} ms, p95 ${figure(p95)} ms`,
+  ];
   const costs = table(
     ["work", "figure"],
     [
@@ -348,15 +409,16 @@ export async function run({ quick, json, rest }) {
         `${resting.count.toLocaleString("en")} idle watchers of as many sessions`,
         `${(resting.share * 100).toFixed(1)} % of a core`,
       ],
-      ["one of them", `${figure(resting.bytes / 1_000)} kB, with its client`],
-      [
-        `CPU of a run of ${watched.words.toLocaleString("en")} words: in the process, watched over HTTP`,
-        `${figure(watched.direct)} ms, ${figure(watched.watched)} ms`,
-      ],
-      ["a delta, from the model to a client of the holder", `p50 ${figure(late.p50)} ms, p95 ${figure(late.p95)} ms`],
+      ["one of them", `${figure(resting.bytes / 1_000)} kB`],
+      watchedRow(20, watched.short),
+      watchedRow(watched.words, watched.long),
+      ["a word more: in the process, watched over HTTP", perWord.map((us) => `${figure(us)} µs`).join(", ")],
+      lateRow(results.latency),
+      lateRow(results.latencySlow),
+      lateRow(results.latencyPeer),
     ],
   );
-  const text = `\`npm run bench -- server\` on ${machine()}. The clients run in the same process, so the figures hold what they cost.\n\n${placesTable}\n\n${costs}\n`;
+  const text = `\`npm run bench -- server\` on ${machine()}. The clients of the streams run in another process: the figures are those of the server.\n\n${placesTable}\n\n${costs}\n`;
   console.log(text);
   if (rest.includes("--write")) write(text.trimEnd());
 }

@@ -1,6 +1,6 @@
 /**
- * What a tool may do beside giving a result: show how far it is, be tried again, and be called by a
- * name that is nearly its own.
+ * What a tool may do beside giving a result: show how far it is, be tried again when it fails, and be called by a name
+ * that is nearly its own.
  */
 import assert from "node:assert/strict";
 import { createAgent, defineTool } from "pawl";
@@ -10,7 +10,7 @@ const model = createScriptedModel([
   {
     calls: [
       { name: "count_words", input: {} },
-      { name: "fetch_title", input: {} },
+      { name: "FetchTitle", input: {} },
     ],
   },
   { text: "Three pages, 9 words." },
@@ -51,11 +51,14 @@ const fetchTitle = defineTool({
 
 const agent = createAgent({ model, tools: [countWords, fetchTitle] });
 const shown: unknown[] = [];
+const mended: string[] = [];
 const run = agent.runStream("How many words are there?");
 for await (const item of run) {
   if (item.type === "preliminary") shown.push(item.output);
-  if (item.type === "tool_call" && item.repair !== undefined)
+  if (item.type === "tool_call" && item.repair !== undefined) {
     console.log(`${item.repair.problem}: ${item.name} is called`);
+    mended.push(item.name);
+  }
   if (item.type === "tool_failed")
     console.log(`${item.name} failed: ${item.fault.message}; again in ${item.retryInMs} ms`);
   if (item.type === "tool_result") console.log(`${item.name} gave`, item.output);
@@ -66,4 +69,6 @@ assert.equal((await run.result).text, "Three pages, 9 words.");
 const [result] = model.requests[1]?.messages.at(-1)?.parts ?? [];
 assert.ok(result?.type === "tool_result");
 assert.deepEqual(result.output, { type: "json", value: { pages: 3, words: 9 } });
-assert.equal(requests, 3); // The model wrote "FetchTitle", and fetch_title was meant.
+// The model wrote "FetchTitle", and fetch_title was meant. It gave its title at the third try.
+assert.deepEqual(mended, ["fetch_title"]);
+assert.equal(requests, 3);

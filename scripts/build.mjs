@@ -11,6 +11,7 @@ import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { buildClients, clientImports, isClient } from "./clients.mjs";
+import { buildInspector, inspectorFiles } from "./inspector.mjs";
 import { writeThirdParty } from "./third-party.mjs";
 import { buildWeb } from "./web.mjs";
 
@@ -47,11 +48,11 @@ async function bundle() {
   const build = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, resolve(modules, `${name}.js`)])),
     platform: "node",
-    plugins: [clientImports],
+    plugins: [clientImports, inspectorFiles],
     external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !isClient(id)),
   });
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });
   await build.close();
-  writeThirdParty([...(await buildClients()), ...(await buildWeb(modules))]);
+  writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
 }

@@ -1,43 +1,50 @@
 /**
- * Chaos on the wire: server processes on one SQLite file, clients that run, watch, answer, steer, abort, drop and come back,
+ * Chaos on the wire: server processes on one store, clients that run, watch, answer, steer, abort, drop and come back,
  * and processes that are killed or drained. In the end each client's view must equal the log.
  *
  *     npm run chaos                             60 seconds, 3 servers, 50 clients, a seed drawn at random
  *     npm run chaos -- --seconds 600 --seed 7   longer, with a seed of yours
  *     npm run chaos -- --servers 5 --clients 100
+ *     npm run chaos -- --store postgres         on PostgreSQL, through PgBouncer; both are killed and started again
  *
- * A seed fixes what each client and each process does, and when a process dies: after so many commits. How they interleave
- * is up to the machine.
+ * A seed fixes what each client and each process does, and when a process or the database dies: after so many commits. How they
+ * interleave is up to the machine. PostgreSQL and PgBouncer are those of this machine, with files of their own.
  */
-import { fork } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { openSqliteStore } from "pawl/sqlite";
 import { checkAll, eventsOfAll } from "./chaos/check.mjs";
 import { createClient } from "./chaos/client.mjs";
-import { createRandom } from "./chaos/random.mjs";
+import { createDatabase, missingPrograms } from "./chaos/database.mjs";
+import { createPlaces } from "./chaos/places.mjs";
+import { openPlace } from "./chaos/store.mjs";
 
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
     servers: { type: "string", default: "3" },
     clients: { type: "string", default: "50" },
+    store: { type: "string", default: "sqlite" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
   },
 });
 const [seconds, serverCount, clientCount, seed] = ["seconds", "servers", "clients", "seed"].map((name) =>
   Number(values[name]),
 );
-if (![seconds, serverCount, clientCount, seed].every(Number.isSafeInteger) || seconds < 1 || serverCount < 1) {
-  console.error("Usage: npm run chaos -- [--seconds N] [--servers N] [--clients N] [--seed N]");
+const areNumbers = [seconds, serverCount, clientCount, seed].every(Number.isSafeInteger);
+if (!areNumbers || seconds < 1 || serverCount < 1 || !["sqlite", "postgres"].includes(values.store)) {
+  console.error(
+    "Usage: npm run chaos -- [--store sqlite|postgres] [--seconds N] [--servers N] [--clients N] [--seed N]",
+  );
   process.exit(2);
+}
+const missing = values.store === "postgres" ? missingPrograms() : null;
+if (missing !== null) {
+  console.error(`${missing} Nothing was tested.`);
+  process.exit(process.env.CI === undefined ? 0 : 1);
 }
 
 const mostFailures = 10;
@@ -45,10 +52,8 @@ const mostFailures = 10;
 const restMs = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-chaos-"));
-const path = join(folder, "sessions.db");
 const journal = join(folder, "journal");
 const token = "a-token-of-the-chaos-test-alone";
-const ends = { "killed before": 0, "killed after": 0, drained: 0 };
 const failures = [];
 writeFileSync(journal, "");
 
@@ -56,55 +61,28 @@ function fail(what) {
   failures.push(what);
 }
 
-/** A port that is free now. */
-async function freePort() {
-  const probe = createServer();
-  probe.listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return port;
-}
-
-/** One place among the servers: when its process ends, the next one begins at the same port. */
-async function createPlace(port, index) {
-  const place = { child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
-  async function live() {
-    const random = createRandom(seed, "server", index, place.lives);
-    const life = { commits: random.whole(10, 250), end: random.one(Object.keys(ends)) };
-    place.lives += 1;
-    if (place.isLast) life.end = "none";
-    const options = { path, journal, seed, port, ports, token, life };
-    const child = fork(fileURLToPath(new URL("./chaos/server.mjs", import.meta.url)), [JSON.stringify(options)]);
-    place.child = child;
-    child.on("message", (message) => {
-      if ("error" in message) fail(message.error);
-    });
-    child.once("exit", (code, signal) => {
-      if (place.isOver) return;
-      if (signal === null && code !== 0) fail(`server ${index} ended with ${code}`);
-      ends[life.end] += 1;
-      place.up = live();
-    });
-    await once(child, "message");
-  }
-  place.up = live();
-  await place.up;
-  return place;
-}
-
-await (await openSqliteStore({ path })).close();
-const ports = await Promise.all(Array.from({ length: serverCount }, freePort));
-const places = await Promise.all(ports.map(createPlace));
-const world = { ports, token, sessions: new Set(), fail };
+const database = values.store === "postgres" ? await createDatabase({ seed }) : null;
+const place = database?.place ?? { path: join(folder, "sessions.db") };
+await (await openPlace(place)).close();
+const places = await createPlaces({
+  count: serverCount,
+  place,
+  journal,
+  seed,
+  token,
+  commits: [10, 250],
+  fail,
+  onCommit: () => database?.committed(),
+});
+const world = { ports: places.ports, token, sessions: new Set(), fail };
 const startedAt = performance.now();
 const isOver = () => performance.now() - startedAt > seconds * 1_000 || failures.length >= mostFailures;
 const clients = Array.from({ length: clientCount }, (_, index) => createClient({ seed, index, world, isOver }));
 await Promise.all(clients.map((client) => client.run()));
 await comeToRest();
-const store = await openSqliteStore({ path });
+const store = await openPlace(place);
 const logs = await eventsOfAll(store, world.sessions);
+for (const problem of await store.verify()) fail(`the store is damaged: ${JSON.stringify(problem)}`);
 await Promise.all(clients.map((client) => readToEnd(client, logs)));
 checkAll({ clients, logs, journal, fail });
 await store.close();
@@ -113,11 +91,8 @@ report();
 
 /** No process dies any more; what waits is denied, until every run has its end. */
 async function comeToRest() {
-  for (const place of places) {
-    place.isLast = true;
-    await place.up;
-    if (place.child.connected) place.child.send("stay");
-  }
+  await database?.stay();
+  await places.stay();
   const [client] = clients;
   await endAll(client);
   // After an abort no queued run starts by itself: the next run brings it on.
@@ -160,13 +135,8 @@ async function readToEnd(client, logs) {
 }
 
 async function end() {
-  for (const place of places) {
-    const { child } = place;
-    place.isOver = true;
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    child.send("end");
-    await once(child, "exit");
-  }
+  await places.end();
+  await database?.close();
   if (failures.length === 0 && existsSync(folder)) rmSync(folder, { recursive: true });
 }
 
@@ -174,15 +144,21 @@ function report() {
   const sum = (name) =>
     clients.reduce((total, { done }) => total + (done[name].length ?? done[name]), 0).toLocaleString("en");
   const events = [...logs.values()].reduce((total, log) => total + log.length, 0).toLocaleString("en");
-  const died = Object.entries(ends)
-    .map(([how, count]) => `${count} ${how}`)
-    .join(", ");
+  const died = countsIn(places.ends);
+  const gone = database === null ? "" : `; the database ${countsIn(database.ends)}`;
+  if (database !== null && Object.values(database.ends).every((count) => count === 0)) fail("the database never died");
   for (const failure of failures.slice(0, mostFailures)) console.error(failure);
-  if (failures.length > 0) console.error(`The store is kept: ${folder}`);
+  if (failures.length > 0 && database === null) console.error(`The store is kept: ${folder}`);
   console.log(
     `Seed ${seed}: ${world.sessions.size} sessions, ${sum("runs")} runs, ${events} events, ${sum("frames")} frames, ${sum("peerDeltas")} deltas of other processes, ` +
       `${sum("drops")} dropped streams, ${sum("answers")} answers, ${sum("steers")} steers, ${sum("aborts")} aborts; ` +
-      `servers ${died}; ${failures.length} failed`,
+      `servers ${died}${gone}; ${failures.length} failed`,
   );
   process.exitCode = failures.length > 0 ? 1 : 0;
+}
+
+function countsIn(ends) {
+  return Object.entries(ends)
+    .map(([how, count]) => `${count} ${how}`)
+    .join(", ");
 }

@@ -1,64 +1,60 @@
-/** Checks the links in the project's pages: a relative link must lead to an existing file, and to a heading in it. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+/**
+ * Checks the links in the project's pages: a relative link must lead to an existing file, and to a heading in it.
+ *
+ * Some pages, and all pictures, are only in the repository: `files` of package.json leaves them out of the package. Nothing is linked by
+ * an address of the repository. So a link from a page in the package to one that is not has the title "only in the repository":
+ *
+ *     [Performance](../performance.md "only in the repository")
+ *
+ * In the repository this script holds these titles to the package. In an installed package such links may lead to nothing.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { anchorsOf, isForeign, linksOf, markdownIn } from "./pages.mjs";
+
+const mark = "only in the repository";
+const isInstalled = !existsSync("src");
+const packed = isInstalled ? new Set() : packedFiles();
 
 const pages = [
   ...markdownIn(".", { recursive: false }),
   ...["docs", "examples", "bench"].flatMap((folder) => markdownIn(folder)),
 ];
 const broken = pages.flatMap((page) =>
-  linksOf(page)
-    .filter((link) => !/^[a-z][a-z0-9+.-]*:/i.test(link))
+  linksOf(readFileSync(page, "utf8"))
+    .filter(({ target }) => !isForeign(target))
     .flatMap((link) => problemOf(page, link) ?? []),
 );
 for (const problem of broken) console.error(problem);
 console.log(`${pages.length} pages, ${broken.length} broken links.`);
 process.exitCode = broken.length > 0 ? 1 : 0;
 
-function markdownIn(folder, { recursive = true } = {}) {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive })
-    .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
-    .map((file) => join(folder, file));
-}
-
-function linksOf(page) {
-  const text = withoutCode(readFileSync(page, "utf8"));
-  const inline = [...text.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)];
-  const references = [...text.matchAll(/^\[[^\]]+\]:\s*(\S+)/gm)];
-  return [...inline, ...references].map((match) => match[1]);
-}
-
-function problemOf(page, link) {
-  const [path, anchor] = link.split("#", 2);
-  const target = path === "" ? page : resolve(dirname(page), decodeURIComponent(path));
-  if (!existsSync(target)) return `${page}: ${link} leads to a file that does not exist`;
-  if (anchor === undefined || anchor === "" || statSync(target).isDirectory() || !target.endsWith(".md"))
-    return undefined;
-  if (headingsOf(target).has(anchor)) return undefined;
-  return `${page}: ${link}: ${relative(".", target)} has no such heading`;
-}
-
-/** The anchors of a page's headings, as code hosts build them. */
-function headingsOf(page) {
-  const anchors = new Set();
-  for (const [, heading] of withoutFences(readFileSync(page, "utf8")).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
-    const base = heading
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replaceAll(" ", "-");
-    let anchor = base;
-    for (let count = 1; anchors.has(anchor); count++) anchor = `${base}-${count}`;
-    anchors.add(anchor);
+function problemOf(page, { target, title, isPicture }) {
+  const [path, anchor] = target.split("#", 2);
+  const file = path === "" ? page : relative(".", resolve(dirname(page), decodeURIComponent(path)));
+  if (!existsSync(file)) {
+    if (isInstalled && (isPicture || title === mark)) return undefined;
+    return `${page}: ${target} leads to a file that does not exist`;
   }
-  return anchors;
+  if (!isInstalled && !isPicture && packed.has(page)) {
+    if (!isPacked(file) && title !== mark)
+      return `${page}: ${target} is not in the package. Give the link a title: (${target} "${mark}")`;
+    if (isPacked(file) && title === mark) return `${page}: ${target} is in the package: the link needs no title`;
+  }
+  if (anchor === undefined || anchor === "" || statSync(file).isDirectory() || !file.endsWith(".md")) return undefined;
+  if (anchorsOf(readFileSync(file, "utf8")).has(anchor)) return undefined;
+  return `${page}: ${target}: ${file} has no such heading`;
 }
 
-function withoutFences(text) {
-  return text.replace(/^(```|~~~)[\s\S]*?^\1/gm, "");
+function isPacked(file) {
+  return packed.has(file) || [...packed].some((other) => other.startsWith(`${file}/`));
 }
 
-function withoutCode(text) {
-  return withoutFences(text).replace(/`[^`\n]*`/g, "");
+/** What npm puts into the package. */
+function packedFiles() {
+  const listing = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"], {
+    encoding: "utf8",
+  });
+  return new Set(JSON.parse(listing)[0].files.map(({ path }) => path));
 }

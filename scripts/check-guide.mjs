@@ -1,15 +1,15 @@
 /**
- * Compiles each code block of the guide, and each line of Pawl in docs/comparison.md, against the built package.
+ * Compiles each code block of the guide and of the reference, and each line of Pawl in docs/comparison.md, against the built package.
  *
  * Each block is compiled alone. This script adds imports for names of the package that a block uses without an
  * import. Other names (`model`, `tools`, `store`, …) are declared in scripts/guide/surroundings.d.ts.
  * scripts/check-package.mjs runs the README's program.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import ts from "typescript";
 
-const guide = "docs/guide";
+const folders = ["docs/guide", "docs/reference"];
 const comparison = "docs/comparison.md";
 const folder = resolve("temp/guide");
 const surroundings = resolve("scripts/guide/surroundings.d.ts");
@@ -29,9 +29,11 @@ const nameless = new Set([2304, 2503, 2552, 18004]);
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const blocks = [
-  ...readdirSync(guide)
-    .filter((page) => page.endsWith(".md"))
-    .flatMap((page) => blocksOf(join(guide, page))),
+  ...folders.flatMap((pages) =>
+    readdirSync(pages)
+      .filter((page) => page.endsWith(".md"))
+      .flatMap((page) => blocksOf(join(pages, page))),
+  ),
   ...linesOf(comparison),
 ];
 
@@ -47,7 +49,9 @@ const problems = blocks.flatMap((block) =>
 );
 
 for (const problem of problems) console.error(problem);
-console.log(`${blocks.length} blocks of code in the guide and lines in the comparison, ${problems.length} problems.`);
+console.log(
+  `${blocks.length} blocks of code in the guide and the reference, and lines in the comparison, ${problems.length} problems.`,
+);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
 /** The code blocks of a page, each with the number of the line before it. */
@@ -55,7 +59,7 @@ function blocksOf(page) {
   const text = readFileSync(page, "utf8");
   return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(({ 1: code, index }) => {
     const line = text.slice(0, index).split("\n").length;
-    return { page, line, code, name: `${basename(page, ".md")}-${line}` };
+    return { page, line, code, name: `${basename(dirname(page))}-${basename(page, ".md")}-${line}` };
   });
 }
 

@@ -6,11 +6,12 @@
  *
  * A private package in the folder is not counted: it is the project into which the package was installed.
  */
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const mostPackages = 8;
-const mostBytes = 6 * 1024 * 1024;
+const mostBytes = 6.5 * 1024 * 1024;
 const installScripts = ["preinstall", "install", "postinstall"];
 
 const root = process.argv[2] ?? ".";
@@ -19,9 +20,10 @@ const own = readJson(join(root, "package.json"));
 
 const folders = productionFolders(lockfile.packages);
 const packages = folders.length + (own.private ? 0 : 1);
-const parts = [...folders, ...(own.private ? [] : own.files)]
-  .map((path) => ({ path, size: bytesOf(join(root, path)) }))
-  .sort((a, b) => b.size - a.size);
+const parts = [
+  ...folders.map((path) => ({ path, size: bytesOf(join(root, path)) })),
+  ...(own.private ? [] : partsOfPackage()),
+].sort((a, b) => b.size - a.size);
 const bytes = parts.reduce((sum, { size }) => sum + size, 0);
 
 const problems = [
@@ -55,6 +57,18 @@ function scriptsOf(folder) {
   const { scripts = {} } = readJson(join(folder, "package.json"));
   const named = installScripts.filter((name) => scripts[name] !== undefined);
   return existsSync(join(folder, "binding.gyp")) ? [...named, "binding.gyp"] : named;
+}
+
+/** What npm puts into the package, by the first folder of its path. */
+function partsOfPackage() {
+  const args = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
+  const [{ files }] = JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8" }));
+  const sizes = new Map();
+  for (const { path, size } of files) {
+    const [part] = path.split("/");
+    sizes.set(part, (sizes.get(part) ?? 0) + size);
+  }
+  return [...sizes].map(([path, size]) => ({ path, size }));
 }
 
 function bytesOf(path) {

@@ -1,12 +1,14 @@
 /**
  * Tests the package as users get it: packed to temp/pawl.tgz, installed by npm into an empty folder outside this
- * checkout, and used there, on this Node and, if it can be installed, on Node 24.
+ * checkout, and used there, on this Node and, if it can be installed, on Node 24. With `--everywhere` also on Node 22, in
+ * Bun and in Deno.
  *
  *   1. The install is small, runs no script, and the pages in it have no broken links.
  *   2. With nothing else installed, every entry point loads, its types compile (those of other packages are checked, too), and the
  *      command line starts. Parts that need an optional peer report that it is missing.
  *   3. With the packages that the README names, the README's program works. Its model is a local server.
- *   4. With the packages that they import, the examples of the package work, as copies that a user made.
+ *   4. With the packages that they import, the examples of the package work, as copies that a user made. The commands with which their
+ *      page begins work, too.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -23,17 +25,20 @@ import {
 } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
-import { node24 } from "./install-node24.mjs";
+import { node24, nodeOf } from "./install-node.mjs";
 
 const { name, bin, exports, devDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 const tarball = resolve("temp/pawl.tgz");
-const nodes = [...new Set([process.execPath, node24() ?? process.execPath])];
+const isEverywhere = process.argv.includes("--everywhere");
+const nodes = [...new Set([process.execPath, isEverywhere ? nodeOf(22) : null, node24()])].filter(
+  (node) => node !== null,
+);
 /** The types of these entry points need packages that are not installed. */
-const typedByPeers = ["./tools/mcp", "./protocols/opentelemetry"];
+const typedByPeers = ["./tools/mcp", "./protocols/opentelemetry", "./restate"];
 
 mkdirSync("temp", { recursive: true });
 // Without scripts, because packing would build again while other processes use the current build.
@@ -47,6 +52,7 @@ try {
   checkBare();
   await checkReadme();
   checkExamples();
+  for (const node of nodes) checkExamplesPage(node);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -135,7 +141,32 @@ function checkExamples() {
     outDir: "temp/examples",
   };
   writeFileSync(join(folder, "tsconfig.examples.json"), JSON.stringify({ compilerOptions, include: ["examples"] }));
-  for (const node of nodes) console.log(run(node, [resolve("scripts/examples.mjs")], { cwd: folder }).trimEnd());
+  const inFolder = (node, more) =>
+    console.log(run(node, [resolve("scripts/examples.mjs"), ...more], { cwd: folder }).trimEnd());
+  for (const node of nodes) inFolder(node, []);
+  if (isEverywhere) for (const runtime of ["bun", "deno"]) inFolder(process.execPath, ["--in", runtime]);
+}
+
+/** Runs the commands of the examples' page, with this package and with the versions that this checkout is tested with. */
+function checkExamplesPage(node) {
+  const project = mkdtempSync(join(tmpdir(), "pawl-examples-"));
+  try {
+    const page = readFileSync(join(folder, "node_modules", name, "examples/README.md"), "utf8");
+    const [compiled, direct] = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, commands]) => commands);
+    const runsTypeScript = run(node, ["-p", "Boolean(process.features.typescript)"]).trim() === "true";
+    const pinned = `${compiled}${runsTypeScript ? direct : ""}`
+      .replace(/^npm install pawl/m, `npm install ${tarball}`)
+      .replace(
+        /(?<= )(libsql|typescript|@types\/node)(?= |$)/gm,
+        (dependency) => `${dependency}@${lockedVersion(dependency)}`,
+      )
+      .replaceAll("npm install", "npm install --prefer-offline --no-audit --no-fund");
+    const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
+    run("sh", ["-e", "-c", pinned], { cwd: project, env });
+    console.log(`The commands of the examples' page work on ${run(node, ["--version"]).trim()}.`);
+  } finally {
+    rmSync(project, { recursive: true, force: true });
+  }
 }
 
 /** Runs the program with a model that requests a refund of this many cents and then reports it. */

@@ -10,7 +10,7 @@ import { questionsAbout } from "./sizes.mjs";
 const reasons = {};
 
 const files = readdirSync("src", { recursive: true })
-  .filter((file) => file.endsWith(".ts"))
+  .filter((file) => /[.]tsx?$/.test(file))
   .map((file) => join("src", file).replaceAll("\\", "/"))
   .map((path) => ({ path, text: readFileSync(path, "utf8") }));
 

@@ -1,6 +1,8 @@
 /**
- * The clients of model providers that the command line brings: the AI SDK's packages, bundled into dist/clients and minified. They are
- * loaded when a model needs one. The library does not use them.
+ * Packages of others that Pawl brings, bundled and minified. They are loaded when they are needed.
+ *
+ * dist/clients has the clients of model providers: the AI SDK's packages, which the command line alone loads. dist/libraries has what the
+ * conversation on a terminal and permission rules need, and the regular expressions of `search_files`.
  */
 import { isBuiltin } from "node:module";
 import { rolldown } from "rolldown";
@@ -12,26 +14,49 @@ const clients = {
   openai: "@ai-sdk/openai",
   "openai-compatible": "@ai-sdk/openai-compatible",
 };
-const folder = "dist/clients";
+const libraries = {
+  diff: "diff",
+  highlight: "highlight.js/lib/common",
+  marked: "marked",
+  re2js: "re2js",
+  unbash: "unbash",
+};
+const folders = { clients, libraries };
 
-/** Bundles the clients. Returns the files of the packages in the bundles. */
+/** Bundles the packages. Returns the files of the packages in the bundles. */
 export async function buildClients() {
-  const build = await rolldown({ input: clients, platform: "node", external: isBuiltin });
-  const { output } = await build.write({ dir: folder, format: "esm", minify: true, chunkFileNames: "[name].js" });
-  await build.close();
-  return output.flatMap(({ modules = {} }) => Object.keys(modules));
+  const files = [];
+  for (const [folder, input] of Object.entries(folders)) {
+    const build = await rolldown({ input, platform: "node", external: isBuiltin });
+    const { output } = await build.write({
+      dir: `dist/${folder}`,
+      format: "esm",
+      minify: true,
+      chunkFileNames: "[name].js",
+    });
+    await build.close();
+    files.push(...output.flatMap(({ modules = {} }) => Object.keys(modules)));
+  }
+  return files;
 }
 
 export function isClient(id) {
-  return Object.values(clients).includes(id);
+  return placeOf(id) !== undefined;
 }
 
-/** A plugin for the build of our own code: an import of a client's package becomes an import of its bundle. */
+/** A plugin for the build of our own code: an import of one of the packages becomes an import of its bundle. */
 export const clientImports = {
   name: "client-imports",
   resolveId(id) {
-    const found = Object.entries(clients).find(([, packageName]) => packageName === id);
-    // The command line is in a folder beside dist/clients, and so are the chunks that it shares with the library.
-    return found && { id: `../clients/${found[0]}.js`, external: true };
+    const place = placeOf(id);
+    // The command line is in a folder beside these folders, and so are the chunks that it shares with the library.
+    return place && { id: `../${place}.js`, external: true };
   },
 };
+
+/** Where the bundle of a package is: `clients/openai`. */
+function placeOf(packageName) {
+  for (const [folder, input] of Object.entries(folders))
+    for (const [name, id] of Object.entries(input)) if (id === packageName) return `${folder}/${name}`;
+  return undefined;
+}

@@ -41,6 +41,7 @@ const ways = {
   stepped: "`durable`: its steps are kept",
   persistent: "`durable`, fails now and then",
   asking: "`durable`, asks a person",
+  holding: "`rerun`, asks a person",
   delegate: "an agent with a session of its own",
   transfer_to_agent: "a handoff: no code runs",
   transfer_to_agent_twin: "a handoff: no code runs",

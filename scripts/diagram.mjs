@@ -33,6 +33,8 @@ function pageOf(found) {
 
 <!-- Written by scripts/diagram.mjs, which walks the machine; do not edit. -->
 
+Read this page when you need to know exactly what a session may do in which state: for a store, a client or a test of your own.
+
 A session is in one of eight states. Events lead from one to another; an event that does not apply changes nothing and says why. This page is
 made from the code: \`transitionTable\`, \`transition\` and \`effects\` of \`pawl/core\`. What the words mean is in [concepts](concepts.md).
 
@@ -55,8 +57,10 @@ A run that was aborted, or that a limit or a failure ends, stays in its state un
 ${pairsTable(found)}
 
 A cell names the states that the event leads to. *late*: the event comes late or twice, and is harmless (\`stale\`). *misuse*: the API was used wrongly;
-the session handle throws. An event that can apply is late all the same where it names another run, step, attempt or call than the present one.
+the session handle throws. An event that can apply is late, too, if it names another run, step, attempt or call than the present one.
 Events marked with ● are also made by the machine itself, in the commit of what they follow from.
+
+**Next:** [concepts](concepts.md) explains the words; [the log format](../log-format.md) has the fields of each event.
 `;
 }
 

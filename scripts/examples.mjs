@@ -3,25 +3,32 @@
  *
  *     npm run examples                 all of them
  *     npm run examples -- NAME …       these
+ *     npm run examples -- --in bun     in Bun, or deno in Deno, from an npm package of their binaries
  *
  * The examples are those of the current folder, with the packages that are installed there.
  * scripts/check-package.mjs runs those of an installed package.
  *
- * An example is examples/NAME.ts or examples/NAME/main.ts. It runs in an empty folder with its own PAWL_HOME, and
- * without the environment's model keys. It fails if its exit code is not 0, or if it takes longer than a minute.
+ * An example is examples/NAME.ts, examples/NAME/main.ts, or a recipe: examples/recipes/NAME.ts, named recipes/NAME. It runs
+ * in an empty folder with its own PAWL_HOME, and without the environment's model keys. It fails if its exit code is not 0, or
+ * if it takes longer than a minute.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { install, leftOut, start } from "./runtimes/binaries.mjs";
 
 const compiled = "temp/examples";
 const timeoutMs = 60_000;
 
-const examples = findExamples();
-const asked = process.argv.slice(2);
+const [first, runtime, ...rest] = process.argv.slice(2);
+const isElsewhere = first === "--in";
+if (isElsewhere && start[runtime] === undefined) stop(2, `There is no runtime "${runtime}": bun, deno.`);
+const asked = isElsewhere ? rest : process.argv.slice(2);
+const command = isElsewhere ? [install(runtime), ...start[runtime]] : [process.execPath];
+const examples = findExamples().filter(({ name }) => !isElsewhere || !leftOut[runtime].includes(name));
 for (const name of asked) {
   if (!examples.some((example) => example.name === name)) stop(2, `There is no example "${name}".`);
 }
@@ -34,13 +41,14 @@ const failed = examples
   .map(({ name }) => name);
 if (failed.length > 0) stop(1, `Examples that failed: ${failed.join(", ")}`);
 
-function findExamples() {
-  if (!existsSync("examples")) return [];
-  return readdirSync("examples", { withFileTypes: true }).flatMap((entry) => {
+function findExamples(folder = "") {
+  if (!existsSync(join("examples", folder))) return [];
+  return readdirSync(join("examples", folder), { withFileTypes: true }).flatMap((entry) => {
     if (entry.isFile() && entry.name.endsWith(".ts")) {
-      const name = entry.name.slice(0, -".ts".length);
+      const name = posix.join(folder, entry.name.slice(0, -".ts".length));
       return [{ name, program: join(compiled, `${name}.js`) }];
     }
+    if (entry.isDirectory() && entry.name === "recipes") return findExamples("recipes");
     if (entry.isDirectory() && existsSync(join("examples", entry.name, "main.ts"))) {
       return [{ name: entry.name, program: join(compiled, entry.name, "main.js") }];
     }
@@ -57,7 +65,7 @@ function compile() {
 
 function succeeds({ name, program }) {
   const folder = mkdtempSync(join(tmpdir(), "pawl-example-"));
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [resolve(program)], {
+  const { status, signal, stdout, stderr } = spawnSync(command[0], [...command.slice(1), resolve(program)], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,

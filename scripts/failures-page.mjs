@@ -1,4 +1,4 @@
-/** Writes the tables of docs/failures.md from the results of the tests in test/failures. */
+/** Writes the tables of docs/model-failures.md from the results of the tests in test/failures. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 

@@ -66,7 +66,7 @@ function nameOf(effect) {
 
 /** A key for states that continue alike: it leaves out entry numbers, times and usage. */
 function kindOf(state) {
-  const { calls, queue, interrupted, stopping, backoff, session } = state;
+  const { calls, queue, interrupted, stopping, backoff, session, compactionAsked } = state;
   return JSON.stringify([
     state.status,
     state.for,
@@ -83,6 +83,10 @@ function kindOf(state) {
     session === null ? null : session.parent !== undefined,
     queue.map((queued) => queued.kind),
     state.handoff !== undefined,
+    // A request for a compaction changes what comes next only before a step and after the run.
+    calls !== undefined || state.status === "model_running" || compactionAsked === undefined
+      ? null
+      : (compactionAsked.dropped ?? "asked"),
     interrupted.length > 0,
     calls?.map(({ status, why, on, policy, childSeq, askedAt, open, failures }) => [
       status,
@@ -149,6 +153,7 @@ function fromOutside(state) {
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
     dataChanged,
+    { type: "compaction_requested" },
     migrated(state),
   ];
 }
@@ -161,7 +166,7 @@ function fromInside(state) {
         { type: "prepared", runId, modelCallIndex, contextSeq: seq, purpose },
         { type: "compaction_started", runId, modelCallIndex },
         { type: "compacted", runId },
-        { type: "compacted", runId, from: 1, summary: "s" },
+        { type: "compacted", runId, keptFrom: 1, summary: "s" },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex },
         { type: "run_finished", runId, reason: reason ?? "refused", modelCallIndex, afterRunHooksPending: true },
         { type: "steered", input, source: "before_stop" },
@@ -173,7 +178,7 @@ function fromInside(state) {
     case "awaiting_human":
       return state.calls.flatMap((call) => callEvents(runId, call));
     default:
-      return [];
+      return [{ type: "compacted" }, { type: "compacted", keptFrom: 1, summary: "s" }];
   }
 }
 

@@ -60,7 +60,7 @@ export const mutants = [
     name: "the effect before the commit",
     file: "src/runtime/driver/driver.ts",
     find: "const draft = compose(driver, batch);",
-    replace: "const draft = compose(driver, batch);\n      driver.state = draft.state();\n      reconcile(driver);",
+    replace: "const draft = compose(driver, batch);\n      driver.state = draft.state();\n      startMissing(driver);",
     check: "crashes",
   },
   {
@@ -129,7 +129,7 @@ export const mutants = [
   {
     name: "what runs when a run is aborted is not signalled",
     file: "src/runtime/driver/driver.ts",
-    find: "jobs.delete(key);\n      abort(cancellation, reason);",
+    find: "jobs.delete(key);\n    abort(cancellation, reason);",
     replace: "jobs.delete(key);",
     check: "seeds",
   },

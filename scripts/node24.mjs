@@ -4,11 +4,11 @@
  *     node scripts/node24.mjs                 runs test/stores
  *     node scripts/node24.mjs test/runtime    runs these tests instead
  *
- * scripts/install-node24.mjs installs Node 24. If this Node is 24 or later, the tests run on it. On systems other
+ * scripts/install-node.mjs installs Node 24. If this Node is 24 or later, the tests run on it. On systems other
  * than Linux on x64 the script prints a message and ends.
  */
 import { spawnSync } from "node:child_process";
-import { node24 } from "./install-node24.mjs";
+import { node24 } from "./install-node.mjs";
 
 const paths = process.argv.length > 2 ? process.argv.slice(2) : ["test/stores"];
 

@@ -26,7 +26,7 @@ export function roomOf(file) {
 export function readGraph(source = "src") {
   const files = readdirSync(source, { recursive: true })
     .map((file) => file.replaceAll("\\", "/"))
-    .filter((file) => file.endsWith(".ts"))
+    .filter((file) => /[.]tsx?$/.test(file))
     .sort();
   const arrows = new Map([...new Set(files.map(roomOf))].sort().map((room) => [room, new Set()]));
   let fileImports = 0;

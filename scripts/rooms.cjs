@@ -180,6 +180,16 @@ const rooms = [
   { room: "stores/shared", about: "what every store needs: leases, validation, watchers", imports: contracts },
   { room: "stores/memory", about: "the store in memory", imports: [...contracts, "stores/shared"] },
   { room: "stores/sqlite", about: "the store in one SQLite file", imports: [...contracts, "stores/shared"] },
+  {
+    room: "stores/postgres",
+    about: "the store of several machines, in a PostgreSQL database",
+    imports: [...contracts, "stores/shared"],
+  },
+  {
+    room: "stores/transfer",
+    about: "sessions as lines of text, to move them from one store to another",
+    imports: [...contracts, "stores/shared"],
+  },
   { room: "models/facts", about: "prices and context windows", imports: ["core/data", "ports"] },
   { room: "models/ai-sdk", about: "language models of the AI SDK as Pawl's", imports: contracts },
   { room: "models/demo", about: "the demo model, which needs no key", imports: [...core, "ports"] },
@@ -202,11 +212,25 @@ const rooms = [
   { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: contracts },
 ];
 
-/** Programs on top of the package: they use public entry points only, as anybody's could, and other programs that they name. */
+/**
+ * Programs on top of the package: they use public entry points only, as anybody's could, and the rooms that they name. The inspector
+ * runs in a browser: of the package it has the client of streams, and types.
+ */
 const programs = [
-  { room: "cli", about: "the command line" },
+  {
+    room: "cli",
+    about:
+      "the command line; `screen` and `conversation` are what it shows on a terminal, `permissions` what runs unasked",
+  },
   { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
-  { room: "server", about: "sessions over HTTP, and a client of its streams", uses: ["protocols"] },
+  {
+    room: "inspector",
+    about: "the page of `pawl ui`, built by scripts/inspector.mjs",
+    uses: ["the server's client"],
+    isPage: true,
+  },
+  { room: "server", about: "sessions over HTTP, and a client of its streams", uses: ["protocols", "platform"] },
+  { room: "restate", about: "Restate as the dispatcher of sessions" },
 ];
 
 module.exports = { rooms, programs, contracts };

@@ -56,7 +56,9 @@ function withTable(text) {
 /** From the top down, as the picture. */
 function table() {
   const rows = [
-    ...programs.map(({ room, about, uses = [] }) => row(room, about, ["the package's entry points", ...uses])),
+    ...programs.map(({ room, about, uses = [], isPage = false }) =>
+      row(room, about, [isPage ? "types" : "the package's entry points", ...uses]),
+    ),
     ...[...rooms].reverse().map(({ room, about, imports }) => row(room, about, othersIn(imports))),
   ];
   return `| room | what it is for | may import |\n|---|---|---|\n${rows.join("\n")}\n`;

@@ -7,31 +7,21 @@
  *   workerd, chromium   scripts/runtimes/edge-program.mjs, bundled with the conditions of the runtime, does there what it does in Node
  *   bun, deno           the examples, and the store conformance suite on the stores in memory and in SQLite
  *
- * The binaries of workerd, Bun and Deno come from npm packages, which are installed into temp/runtimes when they are first needed; no
- * install script runs. Chromium is the one in CHROMIUM or on the PATH. On Debian, root gets it from apt.
+ * scripts/runtimes/binaries.mjs installs workerd, Bun and Deno. Chromium is the one in CHROMIUM or on the
+ * PATH. On Debian, root gets it from apt.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { chromium } from "./chromium.mjs";
+import { folder, install, leftOut, run, start, timeoutMs } from "./runtimes/binaries.mjs";
 import { runProgram } from "./runtimes/edge-program.mjs";
-
-const folder = resolve("temp/runtimes");
-const timeoutMs = 120_000;
-/** The npm package that holds the binary, on Linux on x64. */
-const packages = {
-  workerd: { package: "@cloudflare/workerd-linux-64", version: "1.20261117.1", file: "bin/workerd" },
-  bun: { package: "@oven/bun-linux-x64", version: "1.4.4", file: "bin/bun" },
-  deno: { package: "@deno/linux-x64-glibc", version: "2.9.6", file: "deno" },
-};
-/** Examples that are left out. Deno does not look into NODE_PATH, where this checkout keeps the servers of these. */
-const leftOut = { bun: [], deno: ["mcp.js", "mcp-questions.js"] };
 
 const checks = {
   workerd: inWorkerd,
@@ -174,73 +164,12 @@ async function bundleFor(conditionNames, name) {
 
 function withExamples(name) {
   const binary = install(name);
-  const start = name === "deno" ? ["run", "--allow-all", "--no-check", "--node-modules-dir=manual"] : [];
-  const conformance = run(binary, [...start, "scripts/runtimes/conformance.mjs"]);
+  const conformance = run(binary, [...start[name], "scripts/runtimes/conformance.mjs"]);
   if (conformance.status !== 0)
     throw new Error(`The store conformance suite failed in ${name}:\n${conformance.output}`);
   console.log(`${name}: the store conformance suite: ${conformance.output.trim().split("\n").at(-1)}.`);
-  const compiled = run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.examples.json"]);
-  if (compiled.status !== 0) throw new Error(`The examples do not compile:\n${compiled.output}`);
-  const programs = readdirSync("examples", { withFileTypes: true }).flatMap((entry) => {
-    if (entry.isFile() && entry.name.endsWith(".ts")) return [entry.name.replace(/\.ts$/, ".js")];
-    return existsSync(join("examples", entry.name, "main.ts")) ? [join(entry.name, "main.js")] : [];
-  });
-  const left = programs.filter((program) => leftOut[name].includes(program));
-  const failed = programs.filter((program) => !left.includes(program) && !succeeds(binary, start, program));
-  if (failed.length > 0) throw new Error(`Examples that failed in ${name}: ${failed.join(", ")}`);
-  const without = left.length === 0 ? "" : `, without ${left.join(", ")}`;
-  console.log(`${name}: ${programs.length - left.length} examples passed${without}.`);
-}
-
-function succeeds(binary, start, program) {
-  const home = mkdtempSync(join(tmpdir(), "pawl-example-"));
-  try {
-    const { status, output } = run(binary, [...start, resolve("temp/examples", program)], {
-      cwd: home,
-      env: {
-        PATH: process.env.PATH,
-        HOME: home,
-        PAWL_HOME: join(home, "pawl"),
-        NODE_PATH: resolve("scripts/checks/node_modules"),
-      },
-    });
-    if (status !== 0) console.log(`${program}:\n${output.trimEnd().slice(-3_000)}\n`);
-    return status === 0;
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
-}
-
-/** The binary of a runtime. */
-function install(name) {
-  const { package: packageName, version, file } = packages[name];
-  const binary = join(folder, "node_modules", packageName, file);
-  const manifest = join(folder, "node_modules", packageName, "package.json");
-  if (existsSync(binary) && JSON.parse(readFileSync(manifest, "utf8")).version === version) return binary;
-  console.error(`Installing ${packageName} ${version} into temp/runtimes …`);
-  mkdirSync(folder, { recursive: true });
-  if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-  const wanted = `${packageName}@${version}`;
-  const { status, output } = run("npm", [
-    "install",
-    "--ignore-scripts",
-    "--no-audit",
-    "--no-fund",
-    "--prefix",
-    folder,
-    wanted,
-  ]);
-  if (status !== 0 || !existsSync(binary))
-    throw new Error(`${wanted} could not be installed into ${folder}:\n${output}`);
-  return binary;
-}
-
-function run(command, commandArguments, options = {}) {
-  const { status, error, stdout, stderr } = spawnSync(command, commandArguments, {
-    encoding: "utf8",
-    timeout: timeoutMs,
-    maxBuffer: 64 * 1024 * 1024,
-    ...options,
-  });
-  return { status: error === undefined ? status : 1, output: `${stdout}${stderr}${error?.message ?? ""}` };
+  const examples = run(process.execPath, ["scripts/examples.mjs", "--in", name], { timeout: 5 * timeoutMs });
+  if (examples.status !== 0) throw new Error(`Examples failed in ${name}:\n${examples.output}`);
+  const without = leftOut[name].length === 0 ? "" : `, without ${leftOut[name].join(", ")}`;
+  console.log(`${name}: ${examples.output.match(/^passed /gm)?.length ?? 0} examples passed${without}.`);
 }

@@ -39,8 +39,9 @@ function thirdPartyPage(packages) {
   });
   return `# Software of others in this package
 
-The command line brings clients for model providers, bundled into \`dist/clients\`. What runs with Web APIs only,
-\`dist/web\`, brings a library for hashes. They are made from the packages below. The build writes this page.
+The command line brings clients for model providers, bundled into \`dist/clients\`, and libraries for the conversation
+on a terminal, in \`dist/libraries\`. What runs with Web APIs only, \`dist/web\`, brings a library for hashes, and the
+inspector, \`dist/inspector\`, one for its page. They are made from the packages below. The build writes this page.
 
 | package | version | licence | page |
 |---|---|---|---|

@@ -1,5 +1,6 @@
 /**
- * Everything that a change must pass: `npm run verify`. Each step is an npm script of the same name and can be run alone.
+ * Everything that a change must pass: `npm run verify`. Each step is an npm script of the same name (`script`, if that differs) and can be
+ * run alone.
  *
  *     npm run verify -- --only lint,types     these steps, and what they need
  *     npm run verify -- --without tests       all but these
@@ -23,16 +24,28 @@ const steps = [
   { name: "dead-code", needs: ["check-tools"] },
   { name: "sizes" },
   { name: "docs" },
+  { name: "prose" },
+  { name: "site" },
   { name: "install-size", needs: ["build"] },
   { name: "package", needs: ["build", "check-tools"] },
   { name: "guide", needs: ["build"] },
+  { name: "moving", needs: ["build"] },
   { name: "bundles", needs: ["build"] },
   { name: "api:check", needs: ["build", "check-tools"] },
+  { name: "reference:check", needs: ["build"] },
   { name: "diagram:check", needs: ["build"] },
   { name: "examples", needs: ["build", "check-tools"] },
   { name: "chat", needs: ["build", "check-tools"], alone: true },
   { name: "runtimes", needs: ["build", "check-tools"], alone: true },
   { name: "chaos", needs: ["build"], alone: true },
+  {
+    name: "chaos:postgres",
+    script: "chaos",
+    options: ["--store", "postgres", "--seconds", "40"],
+    needs: ["build"],
+    alone: true,
+  },
+  { name: "resume", needs: ["build"], alone: true },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
   { name: "test:long", needs: ["build", "check-tools"], alone: true },
   { name: "requirements", needs: ["tests", "test:long"] },
@@ -107,7 +120,7 @@ async function runStep(step, outcomes) {
     return { passed: false, seconds: 0 };
   }
   const startedAt = performance.now();
-  const { code, output } = await runScript(step.script ?? step.name);
+  const { code, output } = await runScript(step.script ?? step.name, step.options ?? []);
   const seconds = Math.round((performance.now() - startedAt) / 100) / 10;
   const passed = code === 0;
   console.log(
@@ -117,9 +130,9 @@ async function runStep(step, outcomes) {
   return { passed, seconds };
 }
 
-function runScript(script) {
+function runScript(script, options) {
   return new Promise((resolve) => {
-    const child = spawn("npm", ["run", "--silent", script], {
+    const child = spawn("npm", ["run", "--silent", script, "--", ...options], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined },
     });

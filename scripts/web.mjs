@@ -28,7 +28,9 @@ export async function buildWeb(modules) {
     plugins: [webTwins],
     external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !id.startsWith("@noble/hashes/")),
   });
-  const { output } = await build.write({ file, format: "esm", codeSplitting: false });
+  // Names of functions stay, so that stacks can be read. Nobody steps through this file: whoever deploys it bundles it again.
+  const minify = { compress: true, mangle: { keepNames: true }, codegen: { removeWhitespace: true } };
+  const { output } = await build.write({ file, format: "esm", codeSplitting: false, minify });
   await build.close();
   const needNode = output.flatMap(({ imports }) => imports).filter((id) => isBuiltin(id));
   if (needNode.length > 0)

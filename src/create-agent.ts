@@ -15,7 +15,9 @@ import { createOutputTools } from "./tools/output-tools.js";
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;
 
+/** What an agent is made of. Only `model` is required. */
 export type AgentOptions = Options<AnyModel>;
+/** Runs requests, and opens the sessions that they belong to. */
 export type Agent = Built<AnyModel>;
 
 /**

@@ -8,5 +8,5 @@ import { systemClock } from "./runtime/lib/clock.js";
 
 /** Creates a worker, which finds the due sessions of a store and drives them. */
 export function createWorker(options: WorkerOptions): Worker {
-  return buildWorker(options, { clock: checkedClock(systemClock), isDead: isHolderDead });
+  return buildWorker(options, { clock: checkedClock(systemClock), isDead: isHolderDead, random: Math.random });
 }

@@ -33,14 +33,24 @@ export const errorCodes = Object.freeze([
   "internal",
 ] as const);
 
+/** The code of a `PawlError`. */
 export type ErrorCode = (typeof errorCodes)[number];
 
 /** An error with a stable code. Its message says what happened, to what, and what to do next. */
 export class PawlError extends Error {
+  /** Tells the error from others. */
   override readonly name = "PawlError";
+  /** What kind of error it is. It does not change between versions. */
   readonly code: ErrorCode;
 
-  constructor(code: ErrorCode, message: string, options?: { readonly cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: {
+      /** The error that caused it. */
+      readonly cause?: unknown;
+    },
+  ) {
     super(message, options);
     this.code = code;
   }

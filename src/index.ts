@@ -14,6 +14,7 @@ export type {
   HookPoint,
   HookRecord,
   PendingApproval,
+  PermissionRule,
   PublicEvent,
   PublicEventType,
   Reason,
@@ -87,6 +88,7 @@ export type {
   ToolSpecification,
 } from "./ports/model.js";
 export type { Observer } from "./ports/observer.js";
+export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
 export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
@@ -104,9 +106,6 @@ export type {
   PermissionRequest,
   Question,
   Reconciled,
-  Repaired,
-  RepairRequest,
-  RepairToolCall,
   StepContext,
   StepOptions,
   Tool,
@@ -134,7 +133,7 @@ export type {
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
-export type { LocalOptions } from "./runtime/agent/local-run-options.js";
+export type { LocalOptions, ResumeOptions } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
@@ -143,10 +142,13 @@ export type {
   EventsOptions,
   FamilyItem,
   OfFamily,
+  OneSessionOptions,
   Preliminary,
+  SessionSource,
   Snapshot,
   StreamItem,
 } from "./runtime/agent/stream-types.js";
+export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/beginning.js";
 export type { RunStream } from "./runtime/api/build-agent.js";
 export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
@@ -157,6 +159,7 @@ export {
   type GivenAnswer,
   type PostOptions,
 } from "./runtime/api/client.js";
+export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
 export type { View } from "./runtime/api/iterate.js";
 export {
   modelRequest,
@@ -193,4 +196,6 @@ export {
 } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
+export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
+export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
 export { defineTool } from "./tools/define.js";

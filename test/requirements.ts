@@ -243,6 +243,14 @@ const rows = {
   "CLI-4":
     "`sessions`, `resume`, `doctor`, `approvals`, `approve`, `deny`, `steer`, `abort`, `fork`, `replay`, `trace`, `worker`; each with `--help` that shows an example, each with `--json`.",
   "CLI-5": "With no key and no server it uses the demo model and says so; a key that fails is an error.",
+  "CHAT-1":
+    "`pawl` on a terminal is a conversation: streamed Markdown, tools as they run with their output, diffs of edits, a prompt that stays (Enter steers, Tab queues, Esc aborts), history, multi-line, paste, `@path` completion; right at 40 to 200 columns, resized too.",
+  "CHAT-2":
+    "Approvals in place by one key: yes, no with a reason, edit (a diff or form, not a JSON string), always for this tool, command prefix or path in this session, project or user; rules are kept, listed and revocable; deny beats ask beats allow.",
+  "CHAT-3":
+    "Commands of the conversation: /help /model /resume /fork /compact /cost /context /approve /tools /mcp /export /quit …, and a session picker that knows folders, titles and search.",
+  "CHAT-4":
+    "Configuration: `pawl.config.json` (or `.pawl/`), `.mcp.json`, `AGENTS.md`, user and project; what a project brings (servers, permissions, hooks) works only after the folder was trusted, shown in full, and asked again when it changes.",
   "CHAT-5":
     "The first command works from a clone and from an installed package on Node 20 and 24, with any of: no key, a key, a local server; what is missing is said in one line that works for the way it was installed.",
   // PLUG: plugins and the engine
@@ -296,6 +304,8 @@ const rows = {
   "SEC-16": "Dependencies without install scripts; `SECURITY.md` with the threat model.",
   "SEC-17":
     "What a folder brings (`.mcp.json`, permissions, skills, hooks, `AGENTS.md` that asks for tools) is untrusted: nothing of it is started, allowed or obeyed beyond text before the person has trusted this folder, has seen it whole, and again whenever it changed; never by `--yes`.",
+  "SEC-18":
+    "The inspector and the terminal show text of models, tools, files and servers as text: no markup, no escape sequences, no links that hide their address, no images fetched.",
   // SRV: the server
   "SEC-19":
     "Between processes: the holder's live stream is given only to peers with the secret, at addresses that were allowed; a database user needs no more than its own tables; connections to PostgreSQL verify certificates unless told otherwise.",
@@ -312,6 +322,13 @@ const rows = {
   "SRV-7": "`pawl serve [module]` serves a module's agents, or the folder agent.",
   "PROT-5": "`pawl/server/client`: the client's rule of section 3 in about 60 lines for browsers and Node, typed.",
 
+  // UI: the inspector
+  "UI-1":
+    "The inspector shows what server.md section 7 lists: sessions, timeline, step, request as sent, approvals inbox, log, fork and replay, cost; live, and right again after a drop.",
+  "UI-2":
+    "10,000 steps stay quick (section 11); everything by keyboard; dark and light; accessible; every step has a URL; nothing leaves the origin.",
+  "UI-3": "Text of models and tools can do nothing in the page (CSP, Trusted Types, an XSS corpus in every field).",
+
   // PROT: what other programs speak
   "PROT-1":
     "`useChat` of AI SDK 6 and 7, unmodified: stream, approve, deny, drop and resume in the same page and a new one, abort.",
@@ -320,6 +337,16 @@ const rows = {
     "ACP over stdio (`pawl acp`), an editor's client unmodified: new, list, load, resume, prompt, permission, cancel.",
   "PROT-4":
     "An agent as an MCP server (`/mcp`, and `pawl mcp` on stdio): calls, progress, cancel, approvals as `input_required` where the client can be asked.",
+
+  // DIST: more than one machine
+  "DIST-1":
+    "PostgreSQL keeps all rules of the store port: the whole conformance suite, the simulation's scenarios, real kills of clients *and* of the server, in CI against a real PostgreSQL.",
+  "DIST-2":
+    "Workers on several machines share one database: each session has one driver at a time whatever their clocks say; a worker that dies is replaced within its lease; a commit whose outcome is unknown (connection lost) is found out before anything follows.",
+  "DIST-3":
+    "Restate drives sessions for those who outgrow that: kills of its server and of the services lose nothing and repeat no keyed effect; waiting holds no invocation.",
+  "DIST-4":
+    "Deployments (containers, serverless, several machines) each have a page and a `compose.yaml` or the like that a test starts as far as this can be done without a container engine.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -352,10 +379,24 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "TOOL-13": ["ask", "mcp"],
   "SEC-5": ["command-line", "library", "server"],
   // bound: to session, run, call and input, once, with who decided; edit: deny rules and hooks see it again.
-  // library: what the sources of context leave out and label; command-line: trust in all else that a folder brings.
-  "SEC-17": ["library", "command-line"],
+  // library: what the sources of context leave out and label; settings: pawl.config.json; servers: .mcp.json.
+  "SEC-17": ["library", "settings", "servers"],
+  // screen: the history and the live region; view: Markdown, tools, diffs; keys: the prompt and what each key does;
+  // kill: the session after a kill, and the terminal's modes; plain: without a live screen; paths: completion of @path.
+  "CHAT-1": ["screen", "view", "keys", "kill", "plain", "paths", "first-frame", "code", "diff", "screens", "day"],
+  "CHAT-2": ["keys", "rules"],
+  // settings: pawl.config.json and pawl config; servers: .mcp.json and pawl mcp.
+  "CHAT-4": ["settings", "servers"],
+  "CHAT-3": ["sessions", "look", "undo", "compact", "people"],
+  "SEC-18": ["page", "terminal"],
+  // screens: sessions, timeline, step, request, approvals, log, live and after a drop; more: fork, replay, cost.
+  "UI-1": ["screens", "more"],
   // processes: the live stream between processes of a server; database: users and certificates.
   "SEC-19": ["processes", "database"],
+  // kills: of clients and of the server; simulation: its scenarios on PostgreSQL.
+  "DIST-1": ["conformance", "kills", "simulation"],
+  // clocks: they differ by more than a lease; death: of a worker; outcome: of a commit whose connection was lost.
+  "DIST-2": ["clocks", "death", "outcome"],
   "PROT-4": ["stdio", "http"],
   "SEC-6": ["bound", "edit", "shown"],
   // answers: validated and seen by what denies; hooks see an edit too.
@@ -449,6 +490,11 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SRV-2#processes",
   "SRV-3",
   "SEC-19#processes",
+  "SEC-19#database",
+  "DIST-1",
+  "DIST-2",
+  "DIST-3",
+  "DIST-4",
   "SEC-1",
   "SEC-2",
   "SEC-3#server",
@@ -510,13 +556,30 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-12",
   "TOOL-13",
   "AGENT-2",
+  "CHAT-1",
+  "CHAT-2",
+  "CHAT-4",
+  "CHAT-1#paths",
+  "CHAT-1#screens",
+  "CHAT-1#day",
+  "CHAT-1#first-frame",
+  "CHAT-1#code",
+  "CHAT-1#diff",
+  "CHAT-4#settings",
+  "CHAT-2#keys",
+  "CHAT-3#sessions",
+  "CHAT-3#look",
+  "CHAT-3#undo",
+  "CHAT-3#compact",
+  "SEC-18#terminal",
+  "SEC-18",
   "CHAT-5",
   "SEC-3#library",
   "SEC-9",
   "SEC-15",
   "SEC-16",
   "CTX-11",
-  "SEC-17#library",
+  "SEC-17",
   "PROT-1",
   "PROT-2",
   "PROT-3",
@@ -525,6 +588,10 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SRV-5",
   "SRV-6",
   "SRV-7",
+  "UI-1",
+  "UI-2",
+  "UI-3",
+  "SEC-18#page",
   "SEC-5#server",
 ]);
 

@@ -50,20 +50,44 @@ export function createChaosAgent({ seed, journal, store }) {
       execute: async (_, { ask }) => ({ answered: (await ask({ message: "How many?" })).type }),
     }),
   ];
-  return createAgent({ name: "chaos", model: createChaosModel(seed), tools, store, leaseMs: 5_000 });
+  const summariser = {
+    id: "summariser",
+    async *stream() {
+      yield { kind: "text-delta", id: "t", text: "It was talked about." };
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
+    },
+  };
+  return createAgent({
+    name: "chaos",
+    model: createChaosModel(seed),
+    tools,
+    store,
+    leaseMs: 5_000,
+    retry: { baseDelayMs: 1, maxDelayMs: 10 },
+    compaction: { contextWindow: 500, keepTurns: 1, model: summariser },
+  });
+}
+
+/** The words that the model says in a step: each attempt says the same, and the first one may fail on its way. */
+export function wordsOf({ seed, sessionId, runId, modelCallIndex }) {
+  const random = createRandom(seed, sessionId, runId, modelCallIndex);
+  return Array.from({ length: random.whole(3, 40) }, () => `${random.one(words)} `);
 }
 
 function createChaosModel(seed) {
   return {
     id: "chaos",
-    async *stream({ sessionId, runId, modelCallIndex }, signal) {
-      const random = createRandom(seed, sessionId, runId, modelCallIndex);
+    async *stream({ sessionId, runId, modelCallIndex, attempt }, signal) {
+      const random = createRandom(seed, sessionId, runId, modelCallIndex, "calls");
+      const texts = wordsOf({ seed, sessionId, runId, modelCallIndex });
+      const failsAt = attempt === 1 && random.isTrue(0.1) ? random.whole(0, texts.length) : -1;
       yield { kind: "start" };
       yield { kind: "text-start", id: "t" };
-      for (let left = random.whole(3, 40); left > 0; left -= 1) {
+      for (const [index, text] of texts.entries()) {
         await turn();
         if (signal.aborted) return;
-        yield { kind: "text-delta", id: "t", text: `${random.one(words)} ` };
+        if (index === failsAt) return yield { kind: "error", failure: { kind: "network", message: "cut" } };
+        yield { kind: "text-delta", id: "t", text };
       }
       yield { kind: "text-end", id: "t" };
       const calls = modelCallIndex < 5 && random.isTrue(0.75) ? random.whole(1, 2) : 0;
@@ -72,7 +96,7 @@ function createChaosModel(seed) {
         yield { kind: "tool-call", id: `call_${modelCallIndex}_${index}`, name, input: `{"n":${index}}` };
       }
       const unified = calls > 0 ? "tool-calls" : "stop";
-      yield { kind: "done", finishReason: { unified }, usage: { inputTokens: 100, outputTokens: 20 } };
+      yield { kind: "done", finishReason: { unified }, usage: {} };
     },
   };
 }

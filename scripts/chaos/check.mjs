@@ -85,7 +85,7 @@ function checkAnswers(answers, logs, fail) {
 }
 
 /** `tool key attempt`, one line for each time that a tool took effect. */
-function checkJournal(lines, fail) {
+export function checkJournal(lines, fail) {
   const attempts = new Set();
   const paid = new Set();
   for (const line of lines) {

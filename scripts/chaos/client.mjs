@@ -6,8 +6,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createStreamView, readFrames } from "pawl/server/client";
 import { createRandom } from "./random.mjs";
 
-/** A request that no server answers for so long counts as lost, in milliseconds. */
-const longestMs = 30_000;
+/** A request is given up after so long, and asked of another server, in milliseconds. */
+const requestMs = 30_000;
+/** If no server answers for so long, something is wrong. */
+const longestMs = 4 * requestMs;
 const pauseMs = 25;
 
 /**
@@ -24,7 +26,7 @@ export function createClient({ seed, index, world, isOver }) {
 
   const url = (path) => `http://127.0.0.1:${random.one(world.ports)}${path}`;
 
-  /** The answer of any server that gives one; null if that takes too long. `once`: a lost connection is not tried again. */
+  /** The answer of any server that gives one; null if that takes too long. `once`: what may have happened is not tried again. */
   async function ask(method, path, body, more = {}, once = false) {
     const until = performance.now() + longestMs;
     do {
@@ -33,12 +35,14 @@ export function createClient({ seed, index, world, isOver }) {
           method,
           headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }), ...more },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          signal: AbortSignal.timeout(longestMs),
+          signal: AbortSignal.timeout(requestMs),
         });
         const text = await response.text();
         if (response.status === 500) world.fail(`${method} ${path} gave 500: ${text}`);
+        const json = text === "" ? null : JSON.parse(text);
         // A server that drains or has no room sends the client elsewhere; nothing has happened.
-        if (response.status !== 503) return { status: response.status, json: text === "" ? null : JSON.parse(text) };
+        if (response.status !== 503) return { status: response.status, json };
+        if (once && json.error.code === "store_failed") return null;
       } catch (error) {
         if (error instanceof SyntaxError) world.fail(`${method} ${path}: ${error.message}`);
         if (once) return null;
@@ -117,7 +121,7 @@ export function createClient({ seed, index, world, isOver }) {
     try {
       const response = await fetch(url(`/v1/sessions/${sessionId}/stream`), {
         headers: { ...headers, ...(last === null ? {} : { "last-event-id": last }) },
-        signal: AbortSignal.any([connection.signal, AbortSignal.timeout(longestMs)]),
+        signal: AbortSignal.any([connection.signal, AbortSignal.timeout(requestMs)]),
       });
       if (!response.ok) {
         if (response.status !== 503) world.fail(`a stream was refused with ${response.status}`);

@@ -6,12 +6,12 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import process from "node:process";
 import { createServer } from "pawl/server";
-import { openSqliteStore } from "pawl/sqlite";
 import { createChaosAgent } from "./agent.mjs";
+import { openPlace } from "./store.mjs";
 
-const { path, journal, seed, port, ports, token, life } = JSON.parse(process.argv[2]);
+const { place, journal, seed, port, ports, token, life } = JSON.parse(process.argv[2]);
 
-const opened = await openSqliteStore({ path });
+const opened = await openPlace(place);
 let commits = 0;
 const store = {
   ...opened,
@@ -20,6 +20,7 @@ const store = {
     const isLast = commits === life.commits;
     if (isLast && life.end === "killed before") process.kill(process.pid, "SIGKILL");
     const outcome = await opened.commit(...given);
+    process.send({ committed: commits });
     if (isLast && life.end === "killed after") process.kill(process.pid, "SIGKILL");
     if (isLast && life.end === "drained") void drain();
     return outcome;
@@ -39,7 +40,8 @@ const server = createServer({
   heartbeatMs: 25,
   limits: { changesPerMinute: 1_000_000, streamsPerPrincipal: 1_000 },
   log(line) {
-    if (line.error !== undefined && line.status !== 503)
+    const isAway = place.url !== undefined && line.error?.code === "store_failed";
+    if (line.error !== undefined && line.status !== 503 && !isAway)
       process.send({ error: `${line.action}: ${line.error?.stack ?? line.error}` });
   },
 });

@@ -85,7 +85,6 @@ declare global {
   const theirCharge: AiTool<{ cents: number }, string>;
   const report: z.ZodObject<{ title: z.ZodString }>;
   const note: UserMessage;
-  const firstUser: number;
 
   // Of docs/comparison.md.
   const ctx: ToolContext;

@@ -5,9 +5,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createRequire, isBuiltin } from "node:module";
-import { PawlError } from "pawl";
+import { createMemoryStore, PawlError } from "pawl";
 import { resolveModel } from "pawl/models";
+import { openPostgresStore } from "pawl/postgres";
 import { createOpenTelemetryObserver } from "pawl/protocols/opentelemetry";
+import { pawlObject } from "pawl/restate";
 import { openSqliteStore } from "pawl/sqlite";
 import { connectMcpServer } from "pawl/tools/mcp";
 
@@ -27,7 +29,9 @@ const uses = {
     connectMcpServer({ name: "files", transport: { type: "stdio", command: "no-such-server" } }),
   "@modelcontextprotocol/server": ["mcp"],
   "@opentelemetry/api": () => createOpenTelemetryObserver(),
+  "@restatedev/restate-sdk": () => pawlObject({ store: createMemoryStore(), agents: [] }),
   libsql: openStore,
+  pg: () => openPostgresStore({ url: "postgres://localhost/pawl" }),
 };
 assert.deepEqual(Object.keys(uses), Object.keys(peerDependencies));
 

@@ -1,17 +1,21 @@
 /**
- * Asks a person about a call: yes, no, edit, or always for this tool in this run (CLI-2).
+ * Asks a person about a call: yes, no, edit, or always, by a rule that is kept (CLI-2).
  *
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
-import type { ApprovalDecision, Json, PendingApproval } from "../index.js";
+import type { Agent, ApprovalDecision, Json, PendingApproval } from "../index.js";
+import { detectSandbox } from "../tools/index.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
-import type { Permissions } from "./permissions.js";
+import { type KeptScope, keepRule } from "./permissions/keep.js";
+import { offersFor } from "./permissions/offers.js";
+import type { Permissions } from "./permissions/permissions.js";
 import { promptLine } from "./prompt-line.js";
 import { replyOf } from "./reply.js";
 import { discardTypedInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
-import { exact, wholeInput } from "./text.js";
+import { exact, visible, wholeInput } from "./text.js";
+import { userName } from "./user-name.js";
 
 export type Reply =
   | { readonly type: "yes" }
@@ -41,6 +45,8 @@ export function readReply(line: string): Reply | null {
 }
 
 export type AskContext = {
+  readonly agent: Agent;
+  readonly sessionId: string;
   readonly terminal: Terminal;
   readonly permissions: Permissions;
   readonly interruptions: Interruptions;
@@ -59,10 +65,7 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   terminal.err(`${wholeInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${exact(approval.question)}\n`);
   for (;;) {
-    const line = await promptLine(
-      isRecovery ? recoveryPrompt : promptOf(approval.name, mayEdit),
-      context.interruptions,
-    );
+    const line = await promptLine(isRecovery ? recoveryPrompt : promptOf(mayEdit), context.interruptions);
     if (line === null) return null;
     const reply = readReply(line);
     const decision = isRecovery ? recoveryDecisionOf(reply) : await decisionOf(reply, approval, context);
@@ -86,8 +89,41 @@ async function askForTool(
   return line.trim() === "" ? { type: "decline" } : { type: "reply", value: replyOf(line, schema) };
 }
 
-function promptOf(name: string, mayEdit: boolean): string {
-  return `  Allow it? [y]es  [n]o (reason)  ${mayEdit ? "[e]dit  " : ""}[a]lways ${exact(name)} in this run > `;
+function promptOf(isOwn: boolean): string {
+  return `  Allow it? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
+}
+
+const places: readonly { readonly scope: KeptScope; readonly says: string }[] = [
+  { scope: "session", says: "in this session" },
+  { scope: "project", says: "in this folder" },
+  { scope: "user", says: "everywhere" },
+];
+
+/** Offers the narrowest rules that allow such calls, and keeps the one that is picked. @returns whether one was */
+async function keepOffered(
+  { name, input, callKey, sessionId: asking }: PendingApproval,
+  context: AskContext,
+): Promise<boolean> {
+  const { terminal, agent, sessionId, permissions, interruptions } = context;
+  const offered = await offersFor({ name, input }, { isSandboxed: detectSandbox() === "bubblewrap" });
+  if ("why" in offered) {
+    terminal.err(`  ${visible(offered.why)}\n`);
+    return false;
+  }
+  const choices = offered.offers.flatMap((offer) =>
+    (offer.mayLast ? places : places.slice(0, 1))
+      .filter(({ scope }) => scope !== "session" || asking === sessionId)
+      .map((place) => ({ ...offer, ...place, text: `${offer.says}, ${place.says}` })),
+  );
+  for (const [at, { text }] of choices.entries()) terminal.err(`    ${at + 1} ${visible(text)}\n`);
+  for (const note of new Set(offered.offers.flatMap((offer) => offer.note ?? [])))
+    terminal.err(`    ${visible(note)}\n`);
+  const line = await promptLine("  Allow this without asking, by its number; nothing to go back > ", interruptions);
+  const chosen = /^\s*\d+\s*$/.test(line ?? "") ? choices[Number(line) - 1] : undefined;
+  if (chosen === undefined) return false;
+  const place = { permissions, session: agent.session(sessionId), by: userName() };
+  for (const rule of chosen.rules) await keepRule(place, chosen.scope, "allow", { rule, call: callKey });
+  return true;
 }
 
 const recoveryPrompt = "  Run it again? [y]es  [n]o (count it as failed) > ";
@@ -107,8 +143,8 @@ async function decisionOf(
     case "yes":
       return { type: "approve" };
     case "always":
-      context.permissions.allow(approval.name);
-      return { type: "approve" };
+      if (approval.why === "provider") return null;
+      return (await keepOffered(approval, context)) ? { type: "approve" } : null;
     case "no":
       return { type: "deny", ...(reply.note === undefined ? {} : { note: reply.note }) };
     case "edit": {
@@ -127,7 +163,7 @@ async function editInput(input: Json, { terminal, interruptions }: AskContext): 
   const text =
     editor === undefined
       ? await promptLine("  Input > ", interruptions, { initialText: JSON.stringify(input) })
-      : editText(editor, JSON.stringify(input, null, 2));
+      : await editText(editor, JSON.stringify(input, null, 2));
   if (text === null) return null;
   try {
     return JSON.parse(text) as Json;

@@ -60,7 +60,7 @@ function cost({ inputTokens, outputTokens, costUsd, partial }: Usage): readonly 
   return [partial === true ? `at least ${dollars(costUsd)}` : dollars(costUsd)];
 }
 
-function dollars(amount: number): string {
+export function dollars(amount: number): string {
   if (amount === 0) return "$0";
   return amount < 0.0001 ? "under $0.0001" : `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
 }

@@ -6,9 +6,12 @@ import { counted, oneLine } from "./text.js";
 
 type Compacted = Extract<PublicEvent, { readonly type: "compacted" }>;
 
-export function compactionNote({ summary, replaced, tokensBefore, tokensAfter, fault }: Compacted): string {
-  if (summary === undefined)
-    return `The conversation is long and could not be summarised${fault === undefined ? "" : `: ${oneLine(fault.message)}`}`;
+export function compactionNote({ runId, summary, replaced, tokensBefore, tokensAfter, fault }: Compacted): string {
+  if (summary === undefined) {
+    // At rest, a person asked for it.
+    const what = runId === undefined ? "The conversation stays as it is" : "The conversation could not be summarised";
+    return `${what}${fault === undefined ? "" : `: ${oneLine(fault.message)}`}`;
+  }
   const subject = replaced === undefined ? "the conversation so far" : counted(replaced.messages, "message");
   return `Summarised ${subject} to make room${sizes(tokensBefore, tokensAfter)}.`;
 }

@@ -7,10 +7,13 @@ import { resolve } from "node:path";
 import { type Agent, PawlError, type RunResult, type Session, type StartOptions, type Store } from "../index.js";
 import { detectSandbox } from "../tools/index.js";
 import { type ChosenModel, chooseForCommand } from "./choose-model.js";
+import { configurationInForce } from "./configuration/in-force.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent, type FolderOptions, folderChoices } from "./folder-agent.js";
 import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
+import { serversInForce } from "./mcp/servers-in-force.js";
+import { serverNotes, startServers } from "./mcp/start-servers.js";
 import { modelLabel } from "./model-label.js";
 import { runOnTerminal } from "./run-on-terminal.js";
 import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
@@ -75,6 +78,7 @@ export async function withSessionDriver(
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const home = homeOf(process.env);
+  const closing: (() => Promise<void>)[] = [];
   const { store, loss }: OpenedStore = needsKept
     ? { store: await openStore(home), loss: null }
     : await openStoreOrMemory(home);
@@ -82,8 +86,16 @@ export async function withSessionDriver(
     return await work({
       store,
       async drive({ sessionId, root, after, lastModel }, start) {
-        const chosen = await chooseAndReportModel(options, lastModel, terminal);
-        const choices = folderChoices(options);
+        const place = { root: realFolder(root), home };
+        const configured = configurationInForce(place);
+        const { model, notice } = configured;
+        if (notice !== null) terminal.err(`${terminal.style("yellow", visible(notice))}\n`);
+        const servers = await startServers(serversInForce(place, configured.trust), place.root);
+        for (const line of serverNotes(servers))
+          terminal.err(`${terminal.style("yellow", visible(terminal.redaction.text(line)))}\n`);
+        closing.push(servers.close);
+        const chosen = await chooseAndReportModel(options, { last: lastModel, configured: model }, terminal);
+        const choices = folderChoices(options, place, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
           store,
@@ -92,6 +104,7 @@ export async function withSessionDriver(
           timeouts: chosen.timeouts,
           root,
           ...choices,
+          serverTools: servers.tools,
           onContextFiles: (paths) =>
             terminal.err(`${terminal.style("dim", `Goes by ${paths.map(visible).join(", ")}`)}\n`),
         });
@@ -123,16 +136,17 @@ export async function withSessionDriver(
       },
     });
   } finally {
+    for (const close of closing) await close();
     await store.close();
   }
 }
 
 async function chooseAndReportModel(
   options: DriveOptions,
-  last: string | undefined,
+  { last, configured }: { readonly last: string | undefined; readonly configured: string | undefined },
   terminal: Terminal,
 ): Promise<ChosenModel> {
-  const chosen = await chooseForCommand(options.model ?? last, options);
+  const chosen = await chooseForCommand(options.model ?? last ?? configured, options);
   const isAsBefore = options.model === undefined && last !== undefined;
   const note = isAsBefore ? `Using ${modelLabel(last)}, as before.` : chosen.why;
   const shown = visible(terminal.redaction.text(note));

@@ -1,7 +1,7 @@
 /**
  * The person's editor, which `VISUAL` or `EDITOR` names.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,14 +12,20 @@ export function editorOf({ VISUAL, EDITOR }: Environment): string | undefined {
   return VISUAL || EDITOR || undefined;
 }
 
-/** @returns the edited text; null if the editor ends with an error, as after `:cq` in vi */
-export function editText(editor: string, text: string): string | null {
+/**
+ * Work goes on beside the editor, and leases are renewed.
+ * @returns the edited text; null if the editor ends with an error, as after `:cq` in vi
+ */
+export async function editText(editor: string, text: string, name = "input.json"): Promise<string | null> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-edit-"));
   try {
-    const file = join(folder, "input.json");
+    const file = join(folder, name);
     writeFileSync(file, `${text}\n`, { mode: 0o600 });
-    const { status } = spawnSync(`${editor} "${file}"`, { stdio: "inherit", shell: true });
-    return status === 0 ? readFileSync(file, "utf8") : null;
+    const child = spawn(`${editor} "${file}"`, { stdio: "inherit", shell: true });
+    const isDone = await new Promise<boolean>((resolve) => {
+      child.once("error", () => resolve(false)).once("exit", (code) => resolve(code === 0));
+    });
+    return isDone ? readFileSync(file, "utf8") : null;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

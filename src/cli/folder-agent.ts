@@ -7,6 +7,7 @@ import { hasCalls } from "../core/index.js";
 
 import {
   type Agent,
+  type AnyTool,
   type ContextSource,
   createAgent,
   createClient,
@@ -18,16 +19,19 @@ import {
 } from "../index.js";
 import {
   agentsFile,
-  createFetchTool,
-  createFileTools,
+  type BackgroundProcesses,
+  createBackgroundProcesses,
   createShellTool,
   skills,
   todo,
   todoHint,
 } from "../tools/index.js";
-
+import type { ConfiguredLimits } from "./configuration/configuration.js";
+import { configurationInForce, type InForce } from "./configuration/in-force.js";
+import { recording } from "./file-records.js";
 import { configurationOf, shortId } from "./home.js";
-import { createPermissions, type Permissions } from "./permissions.js";
+import { guardedTools } from "./permissions/guarded-tools.js";
+import { createPermissions, type Permissions } from "./permissions/permissions.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -40,12 +44,18 @@ export type FolderAgentOptions = {
   readonly root: string;
   readonly allowShell: boolean;
   readonly permissions: Permissions;
+  /** Tools of MCP servers. */
+  readonly serverTools?: readonly AnyTool[];
   /** Tokens; used if the model's context window is not known. */
   readonly contextWindow?: number | undefined;
   readonly timeouts?: ModelTimeouts;
   readonly observers?: readonly Observer[];
+  /** The limits of each run, unless the run has others. */
+  readonly limits?: ConfiguredLimits;
   /** Whether the agent goes by AGENTS.md and skills. Default true. */
   readonly contextFiles?: boolean;
+  /** The processes that commands start in the background. Default: those of this agent alone. */
+  readonly background?: BackgroundProcesses;
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
 };
@@ -55,34 +65,50 @@ export type FolderOptions = {
   /** Tokens. */
   readonly contextWindow?: number;
   readonly yes?: true;
+  /** Permission rules for this process. */
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
   readonly allowShell?: true;
   readonly contextFiles?: boolean;
   /** A call that nobody answers within this time counts as denied; milliseconds. */
   readonly expireAfter?: number;
 };
 
-/** The same as the agent takes it. */
-export function folderChoices({ contextWindow, yes, allowShell, contextFiles, expireAfter }: FolderOptions) {
+/**
+ * The same as the agent takes it.
+ * @param place the real path of the folder, and where sessions are kept
+ * @param configured what is in force in the folder, if the caller knows
+ * @throws PawlError `bad_configuration` if permission rules cannot be read
+ */
+export function folderChoices(
+  options: FolderOptions,
+  place: { readonly root: string; readonly home: string },
+  { limits }: Pick<InForce, "limits"> = configurationInForce(place),
+) {
+  const { contextWindow, yes, allow, deny, allowShell, contextFiles, expireAfter } = options;
   return {
-    permissions: createPermissions({ allowAll: yes === true, expiresInMs: expireAfter }),
+    permissions: createPermissions({ ...place, allowAll: yes === true, allow, deny, expiresInMs: expireAfter }),
     allowShell: allowShell === true,
     contextWindow,
     contextFiles: contextFiles !== false,
+    limits,
   };
 }
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, home, model, root, allowShell, permissions, contextWindow, timeouts = {}, observers = [] } = options;
+  const { store, model, root, allowShell, contextWindow, timeouts = {}, observers = [] } = options;
+  const { tools, canExecuteTool } = folderTools(options);
   return createAgent({
     name: agentName,
     model,
     timeouts,
     root,
     store,
-    tools: folderTools({ root, home, allowShell }),
+    tools: tools.map((tool) => recording(tool, root, store)),
     systemPrompt: systemPrompt(root, allowShell),
-    canExecuteTool: permissions.canExecuteTool,
+    canExecuteTool,
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
     context: { sources: options.contextFiles === false ? [] : contextSources(options), hints: [todoHint] },
@@ -113,28 +139,47 @@ function contextSources({
   }));
 }
 
-function folderTools({ root, home, allowShell }: Pick<FolderAgentOptions, "root" | "home" | "allowShell">) {
+function folderTools({
+  root,
+  home,
+  allowShell,
+  permissions,
+  serverTools = [],
+  background = createBackgroundProcesses(),
+}: Pick<FolderAgentOptions, "root" | "home" | "allowShell" | "permissions" | "serverTools" | "background">) {
   // The permissions alone decide whether a call needs approval.
-  const shell = allowShell ? [{ ...createShellTool({ root }), needsApproval: false }] : [];
-  const web = { ...createFetchTool(), needsApproval: false };
-  return [...createFileTools({ root, protect: [home] }), web, todo(), ...shell];
+  const shell = allowShell
+    ? [{ ...createShellTool({ root, background }), needsApproval: false }, ...background.tools]
+    : [];
+  const guarded = guardedTools(permissions, [home]);
+  return { ...guarded, tools: [...guarded.tools, todo(), ...shell, ...serverTools] };
 }
 
-export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell"> & {
+export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "serverTools"> & {
   readonly sessionId: string;
+  /** The MCP servers that will be started: their tools count as there. */
+  readonly startable?: readonly string[];
 };
 
 /**
  * The tools that the session's model was offered and that an agent with these options does not have.
  * @throws PawlError `bad_configuration` if a call of such a tool still has to run: it would fail as an unknown tool
  */
-export async function missingTools({ store, sessionId, ...options }: ResumedTools): Promise<readonly string[]> {
+export async function missingTools({
+  store,
+  sessionId,
+  startable = [],
+  ...options
+}: ResumedTools): Promise<readonly string[]> {
   const ofSources = contextSources(options).flatMap(({ tools = [] }) => tools);
-  const present = new Set([...[...folderTools(options), ...ofSources].map(({ name }) => name), ...outputTools]);
+  const permissions = createPermissions({ allowAll: false, root: options.root, home: options.home });
+  const { tools: own } = folderTools({ ...options, permissions });
+  const names = new Set([...[...own, ...ofSources].map(({ name }) => name), ...outputTools]);
+  const isThere = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;
   const waiting =
     state !== undefined && hasCalls(state)
-      ? state.calls.find(({ name, status }) => unsettled.has(status) && !present.has(name))
+      ? state.calls.find(({ name, status }) => unsettled.has(status) && !isThere(name))
       : undefined;
   const id = shortId(sessionId);
   if (waiting !== undefined)
@@ -143,7 +188,7 @@ export async function missingTools({ store, sessionId, ...options }: ResumedTool
       `Session ${id} has a call of the tool ${waiting.name} to run, and that tool is not here. ${adviceFor(waiting.name)}, or end the run: pawl abort ${id}`,
     );
   const offered = state === undefined ? [] : await createClient({ store }).session(sessionId).tools();
-  return offered.map(({ name }) => name).filter((name) => !present.has(name));
+  return offered.map(({ name }) => name).filter((name) => !isThere(name));
 }
 
 const unsettled: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
@@ -152,10 +197,16 @@ const unsettled: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
 const outputTools = ["read_output", "search_output"];
 
 /** The options that give the tools that are not always there. */
-const waysToGive: { readonly [tool: string]: string } = { shell: "--allow-shell" };
+const waysToGive: { readonly [tool: string]: string } = {
+  shell: "--allow-shell",
+  read_process: "--allow-shell",
+  stop_process: "--allow-shell",
+};
 
 /** How a person gives a tool to the session. */
 export function adviceFor(tool: string): string {
+  const [, server] = /^mcp__(.+?)__/.exec(tool) ?? [];
+  if (server !== undefined) return `It is of the MCP server ${server}: "pawl mcp test ${server}" says what is wrong`;
   const option = Object.hasOwn(waysToGive, tool) ? waysToGive[tool] : undefined;
   return option === undefined ? "Carry the session on with the program that has it" : `Add ${option}`;
 }

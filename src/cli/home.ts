@@ -1,9 +1,10 @@
 /**
- * Where the command line keeps its sessions: one SQLite file, the same for every folder.
+ * Where the command line keeps its sessions: one SQLite file, the same for every folder; or a PostgreSQL database.
  */
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { createMemoryStore, PawlError, type SessionSummary, type Store } from "../index.js";
+import { openPostgresStore, type PostgresConnection } from "../stores/postgres/index.js";
 import { openSqliteStore } from "../stores/sqlite/index.js";
 import { installCommand } from "./installation.js";
 
@@ -27,9 +28,38 @@ export function databaseOf(home: string): string {
   return join(home, "sessions.db");
 }
 
+/** The PostgreSQL database that `PAWL_STORE` names (`--store` sets it); null: sessions are in a file of the home folder. */
+export function postgresOf({ PAWL_STORE: address }: Environment): PostgresConnection | null {
+  if (address === undefined || address === "") return null;
+  // The address may hold a password. So the message does not repeat it.
+  if (!/^postgres(?:ql)?:\/\//.test(address) || !URL.canParse(address))
+    throw new PawlError(
+      "bad_configuration",
+      "--store and PAWL_STORE take the address of a PostgreSQL database, for example postgres://user@host/database.",
+    );
+  const url = new URL(address);
+  const schema = url.searchParams.get("schema");
+  url.searchParams.delete("schema");
+  return { url: url.href, ...(schema === null ? {} : { schema }) };
+}
+
 /** @throws PawlError `store_open`, `store_corrupt`, `newer_format`, `missing_package` */
 export function openStore(home: string): Promise<Store> {
-  return withSqlite(() => openSqliteStore({ path: databaseOf(home) }));
+  const postgres = postgresOf(process.env);
+  return postgres === null
+    ? withSqlite(() => openSqliteStore({ path: databaseOf(home) }))
+    : withPostgres(() => openPostgresStore(postgres));
+}
+
+/** If `pg` is missing, the error names the command that adds it to this installation. */
+export async function withPostgres<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!lacksPackage(cause)) throw cause;
+    const message = `Sessions in PostgreSQL need the package pg. Run: ${installCommand("pg")}`;
+    throw new PawlError("missing_package", message, { cause });
+  }
 }
 
 /** If Node has no SQLite, the error names the command that adds it to this installation. */
@@ -37,7 +67,7 @@ export async function withSqlite<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
-    if (!lacksSqlite(cause)) throw cause;
+    if (!lacksPackage(cause)) throw cause;
     const message = `Node ${process.version} has no SQLite, so no sessions are kept. ${keeping()}`;
     throw new PawlError("missing_package", message, { cause });
   }
@@ -49,18 +79,18 @@ export type OpenedStore = {
   readonly loss: string | null;
 };
 
-/** Opens the sessions, or a store in memory if Node has no SQLite. @throws PawlError as `openStore`, but for that */
+/** Opens the sessions, or a store in memory if Node has no SQLite. @throws PawlError as `openStore`, except for that */
 export async function openStoreOrMemory(home: string): Promise<OpenedStore> {
   try {
     return { store: await openStore(home), loss: null };
   } catch (error) {
-    if (!lacksSqlite(error)) throw error;
+    if (!lacksPackage(error) || postgresOf(process.env) !== null) throw error;
     const loss = `This session is lost when the command ends, because Node ${process.version} has no SQLite. ${keeping()}`;
     return { store: createMemoryStore(), loss };
   }
 }
 
-function lacksSqlite(error: unknown): boolean {
+function lacksPackage(error: unknown): boolean {
   return error instanceof PawlError && error.code === "missing_package";
 }
 

@@ -1,42 +1,13 @@
 #!/usr/bin/env node
 /**
- * The command `pawl`.
+ * The command `pawl`. It shows the prompt of a conversation first, and loads everything else behind it.
  */
-import { CommanderError } from "commander";
-import { describeError, exitCodeOfError, exitCodes } from "./exit.js";
-import { createProgram } from "./program.js";
-import { openTerminal } from "./terminal.js";
-import { visible } from "./text.js";
+import { stdin, stdout } from "node:process";
+import { opensConversation } from "./opens-conversation.js";
+import { openPrompt } from "./screen/prompt.js";
 
-const terminal = openTerminal(process.env);
-const isDebugging = process.argv.includes("--debug");
-
-async function main(): Promise<number> {
-  let exitCode: number = exitCodes.done;
-  try {
-    await createProgram(terminal, (code) => {
-      exitCode = code;
-    }).parseAsync();
-    return exitCode;
-  } catch (error) {
-    return fail(error);
-  }
-}
-
-function fail(error: unknown): number {
-  // Commander has printed its message already. Help and the version exit with 0.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-  terminal.err(
-    `${terminal.style("red", "pawl:")} ${visible(terminal.redaction.text(describeError(error, isDebugging)))}\n`,
-  );
-  return exitCodeOfError(error);
-}
-
-async function leave(exitCode: number): Promise<void> {
-  await terminal.flush();
-  // A tool that ignores its signal, or an open connection, must not keep the process alive.
-  process.exit(exitCode);
-}
-
-process.on("uncaughtException", (error) => void leave(fail(error)));
-await leave(await main());
+const streams = { input: stdin, output: stdout };
+const isConversation = opensConversation(process.argv.slice(2), streams, process.env);
+const prompt = isConversation ? openPrompt(streams, process.env) : null;
+const { runProgram } = await import("./run-program.js");
+await runProgram(prompt);

@@ -9,13 +9,12 @@ export type Add = (program: Command, terminal: Terminal, finish: (exitCode: numb
 
 export const sessionArgument = ["<id>", "the session's id, or the beginning of it"] as const;
 
-/**
- * Options of every command that runs tools. Each command starts without permissions: it inherits none from earlier
- * ones.
- */
+/** Options of every command that runs tools. They hold for the command alone. Rules that were kept hold beside them. */
 export function addPermissions(command: Command): Command {
   return command
-    .option("-y, --yes", "allow every tool without asking")
+    .option("-y, --yes", "allow every tool without asking, but for what a rule denies")
+    .option("--allow <rule>", 'allow calls by a rule, e.g. "shell(npm test *)"; may be given several times', several)
+    .option("--deny <rule>", 'deny calls by a rule, e.g. "edit_file(src/**)", also with --yes', several)
     .option("--allow-shell", "let the agent run commands")
     .option("--no-context-files", "leave out the folder's and your own AGENTS.md and skills")
     .option("--expire-after <time>", "deny a call that nobody answers within this time, e.g. 30m, 12h or 7d", duration);
@@ -47,6 +46,10 @@ Exit codes:
   0 done, 2 wrong usage, 3 waiting for a person, 4 limit reached, 5 failed,
   75 interrupted (continue with pawl resume), 130 aborted
 `;
+
+function several(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
 
 export function positive(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);

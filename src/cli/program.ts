@@ -5,13 +5,17 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import { type AcpCommandOptions, acp } from "./commands/acp.js";
+import { conversation } from "./commands/conversation.js";
 import { doctor } from "./commands/doctor.js";
-import { type McpCommandOptions, mcp } from "./commands/mcp.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
+import { addCompletion } from "./completion-program.js";
+import { addConfigurationCommands } from "./configuration-program.js";
+import type { ConversationOptions } from "./conversation/converse.js";
 import type { DriveOptions } from "./drive-session.js";
+import { addMcp } from "./mcp-program.js";
 import {
   type Add,
   addModel,
@@ -23,35 +27,58 @@ import {
   sessionArgument,
 } from "./options.js";
 import { addPeopleCommands } from "./people-commands.js";
-import { addServe } from "./serve-command.js";
+import { addPermissionCommands } from "./permission-program.js";
+import { addPostgres } from "./postgres-commands.js";
+import { addServe, addUi } from "./serve-command.js";
 import type { Terminal } from "./terminal.js";
+import { addTransfer } from "./transfer-commands.js";
 
 /** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
   const program = new Command("pawl")
     .description(
-      "Runs an agent on a folder. Every run is recorded, so pawl resume can continue one that was interrupted.",
+      "An agent that works on a folder. pawl alone, on a terminal, is a conversation with it; the commands below do one thing each. Everything is recorded, so what was interrupted can be continued.",
     )
     .version(versionOf(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
+    .commandsGroup("More:")
     .helpCommand("help [command]", "show the help of a command")
     .exitOverride()
     .showHelpAfterError("(--help shows the commands and options, with examples)")
-    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err });
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+    // An option behind a command belongs to the command.
+    .enablePositionalOptions();
+  addConversation(program, terminal, finish);
   addRun(program, terminal, finish);
   addResume(program, terminal, finish);
   addAbort(program, terminal, finish);
   addPeopleCommands(program, terminal, finish);
+  addPermissionCommands(program, terminal, finish);
+  addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
   addServe(program, terminal, finish);
+  addUi(program, terminal, finish);
   addSessions(program, terminal, finish);
   addAcp(program, terminal, finish);
-  addMcp(program, terminal, finish);
+  addMcp(versionOf())(program, terminal, finish);
+  addPostgres(program, terminal, finish);
   addDoctor(program, terminal, finish);
-  for (const command of withSubcommands(program)) command.option("--debug", "print the stack of an error");
+  addCompletion(program, terminal, finish);
+  for (const command of program.commands) command.helpGroup(groupOf(command.name()));
+  for (const command of withSubcommands(program))
+    command
+      .option("--store <address>", "a PostgreSQL database instead of the file, postgres://… (default: PAWL_STORE)")
+      .option("--debug", "print the stack of an error");
+  program.hook("preAction", (_, command) => {
+    const { store } = command.optsWithGlobals<{ readonly store?: string }>();
+    if (store !== undefined) process.env.PAWL_STORE = store;
+  });
   program.addHelpText(
     "after",
     examples(
+      "pawl",
+      'pawl "Why does the parse test fail?"',
+      "pawl --continue",
       'pawl run "Find the TODO comments under src, then write a report to TODO.md"',
       "pawl sessions",
       "pawl resume 3f8c",
@@ -60,6 +87,18 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   );
   return program;
 }
+
+/** `pawl` without a command. */
+const addConversation: Add = (program, terminal, finish) => {
+  addPermissions(addModel(program.argument("[message...]", "the first message of the conversation")))
+    .option("--root <folder>", "the folder to work on (default: this one)")
+    .option("--continue", "go on with the latest session of this folder")
+    .option("--session <id>", "go on with this session")
+    .option("--screen-reader", "only append text: for screen readers and simple terminals")
+    .action(async (words: readonly string[], options: ConversationOptions) =>
+      finish(await conversation(words, options, versionOf(), program, terminal)),
+    );
+};
 
 const addRun: Add = (program, terminal, finish) => {
   const command = program
@@ -146,17 +185,12 @@ const addSessions: Add = (program, terminal, finish) => {
     .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
       finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
     );
-  named("export", "print the log as JSON, one entry per line, with secrets redacted")
-    .option("--raw", "print the log as stored, with keys and passwords in it")
-    .option("--json", "no effect: the log is always JSON")
-    .addHelpText("after", examples("pawl sessions export 3f8c > log.jsonl"))
-    .action(async (id: string, options: { readonly raw?: true }) =>
-      finish(await sessions.exportLog(id, options, terminal)),
-    );
+  addTransfer(command, terminal, finish);
   named("delete", "delete a session and all its data, unless its run is under way")
+    .option("--force", "delete it although its run is under way, or an import of it is not complete")
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", examples("pawl sessions delete 3f8c"))
-    .action(async (id: string, _: sessions.JsonOption, self: Command) =>
+    .action(async (id: string, _: sessions.RemoveOptions, self: Command) =>
       finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
     );
 };
@@ -170,24 +204,27 @@ const addAcp: Add = (program, terminal, finish) => {
     .action(async (options: AcpCommandOptions) => finish(await acp(options, versionOf(), terminal)));
 };
 
-const addMcp: Add = (program, terminal, finish) => {
-  const command = program
-    .command("mcp")
-    .description("serve the agent as a tool to MCP clients, over standard input and output");
-  addPermissions(addModel(command))
-    .option("--root <folder>", "the folder to work on (default: this one)")
-    .addHelpText("after", examples("pawl mcp --root ../site", "pawl mcp --model anthropic/claude-sonnet-5-5"))
-    .action(async (options: McpCommandOptions) => finish(await mcp(options, versionOf(), terminal)));
-};
-
 const addDoctor: Add = (program, terminal, finish) => {
   program
     .command("doctor")
-    .description("check Node, SQLite, folders, keys, model servers and the sandbox")
+    .description("check Node, the store, folders, keys, model servers and the sandbox")
     .option("--json", "print the findings as JSON")
     .addHelpText("after", examples("pawl doctor", "pawl doctor --json"))
     .action(async (options: { readonly json?: true }) => finish(await doctor(options, terminal)));
 };
+
+/** The headings under which the help lists the commands. */
+const groups: { readonly [heading: string]: readonly string[] } = {
+  "Work:": ["run", "resume", "abort", "steer", "fork"],
+  "Calls that wait for a person:": ["approvals", "approve", "deny"],
+  "Sessions:": ["sessions", "trace", "replay"],
+  "Settings of a folder:": ["config", "permissions", "trust"],
+  "Servers and workers:": ["worker", "serve", "ui", "acp", "mcp", "postgres"],
+};
+
+function groupOf(name: string): string {
+  return Object.keys(groups).find((heading) => groups[heading]?.includes(name)) ?? "More:";
+}
 
 function withSubcommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];

@@ -18,11 +18,15 @@ import type { Environment } from "./home.js";
 const secretName = /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET(?:_?KEY)?|TOKEN|PASSWORD|PASSWD)$/i;
 const shortestValue = 8;
 
-/** The values of environment variables that are named as secrets. */
+/** The values of environment variables that are named as secrets, and the password of `PAWL_STORE`. */
 export function secretsOf(environment: Environment): readonly string[] {
-  return Object.entries(environment).flatMap(([name, value = ""]) =>
-    secretName.test(name) && value.length >= shortestValue ? [value] : [],
+  return [...Object.entries(environment), ["PAWL_STORE_PASSWORD", passwordOf(environment.PAWL_STORE)] as const].flatMap(
+    ([name, value = ""]) => (secretName.test(name) && value.length >= shortestValue ? [value] : []),
   );
+}
+
+function passwordOf(address = ""): string {
+  return URL.canParse(address) ? decodeURIComponent(new URL(address).password) : "";
 }
 
 export type Redaction = {

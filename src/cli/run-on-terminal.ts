@@ -11,7 +11,9 @@ import { askApproval } from "./ask-approval.js";
 import { describeError, exitCodeOf, exitCodes } from "./exit.js";
 import { findSession, shortId } from "./home.js";
 import type { Interruptions } from "./interruptions.js";
-import type { Permissions } from "./permissions.js";
+import { dataOf } from "./permissions/keep.js";
+import type { Permissions } from "./permissions/permissions.js";
+import type { SessionRules } from "./permissions/session-rules.js";
 import type { RunView } from "./run-view.js";
 import { listenForSteering, type SteeringInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
@@ -242,9 +244,10 @@ function orAskAgain(send: SendAnswer, { terminal }: TerminalRun): SendAnswer {
 async function answersTo(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
   const answers: SendAnswer[] = [];
   for (const approval of approvals) {
-    const { callKey, name, why, inputHash, questionId } = approval;
+    const { callKey, name, input, why, inputHash, questionId } = approval;
+    const mayBeAllowed = why === "policy" || why === "provider";
     const decision =
-      (why === "policy" || why === "provider") && run.permissions.isAllowed(name)
+      mayBeAllowed && (await run.permissions.isAllowed({ name, input }, await rulesOf(approval, run)))
         ? ({ type: "approve" } as const)
         : run.canAsk
           ? await askApproval(approval, run)
@@ -259,4 +262,9 @@ async function answersTo(approvals: readonly PendingApproval[], run: TerminalRun
     else if (run.canAsk) return [];
   }
   return answers;
+}
+
+/** A child session has rules of its own. */
+async function rulesOf({ sessionId }: PendingApproval, { agent }: TerminalRun): Promise<SessionRules> {
+  return { sessionId, data: (await dataOf(agent.session(sessionId))) ?? {} };
 }

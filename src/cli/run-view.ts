@@ -62,7 +62,7 @@ export type TextRunViewOptions = {
 
 export function createTextRunView(terminal: Terminal, { canAsk, isKept }: TextRunViewOptions): RunView {
   const { style, columns } = { style: terminal.style, columns: terminal.columns() };
-  // Whoever reads standard output in place of a terminal gets the answer alone.
+  // Anyone who reads standard output in place of a terminal gets the answer alone.
   const text = terminal.isOutLive ? "live" : "answer";
   const renderer = createRenderer({ style, columns, canAsk, text });
   const progress = createProgress({ showsText: text === "live" });

@@ -1,8 +1,9 @@
 /**
- * The command `pawl serve`, its options and its help.
+ * The commands `pawl serve` and `pawl ui`, their options and their help.
  */
 import { InvalidArgumentError } from "commander";
 import { type ServeOptions, serve } from "./commands/serve.js";
+import { type UiOptions, ui } from "./commands/ui.js";
 import { type Add, addModel, addPermissions, examples } from "./options.js";
 
 export const addServe: Add = (program, terminal, finish) => {
@@ -15,6 +16,7 @@ export const addServe: Add = (program, terminal, finish) => {
     .option("--socket <path>", "listen on a Unix socket instead")
     .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new one)")
     .option("--no-work", "only read and post: a worker elsewhere carries the runs out")
+    .option("--no-ui", "without the inspector, a page for people")
     .option("--peer-secret-file <path>", "the file with the secret that all processes of the server share (--peers)")
     .option("--peers <addresses>", "the addresses of the other processes; * stands for a part of a name", addresses)
     .option("--peer-address <address>", "where they reach this one, for example http://10.0.0.5:4111")
@@ -33,6 +35,25 @@ Calls that need approval wait: pawl approvals, or GET /v1/approvals.
     .action(async (module: string | undefined, options: ServeOptions) =>
       finish(await serve(module, options, terminal)),
     );
+};
+
+export const addUi: Add = (program, terminal, finish) => {
+  const command = program
+    .command("ui")
+    .description("open the inspector: a page that shows the sessions of this machine, live, and answers what waits")
+    .option("--open", "open it in a browser")
+    .option("--port <number>", "the port; 0 takes any free one", portNumber, 4111)
+    .option("--no-work", "only show and answer: a worker elsewhere carries the runs out")
+    .option("--root <folder>", "the folder to work on (default: this one)");
+  addPermissions(addModel(command))
+    .addHelpText(
+      "after",
+      `${examples("pawl ui", "pawl ui --open", "pawl ui --port 0 --no-work")}
+It prints a link, which lets in one browser within 10 minutes. Run it again for another browser: it uses the server
+that runs already, pawl serve included.
+`,
+    )
+    .action(async (options: UiOptions) => finish(await ui(options, terminal)));
 };
 
 function addresses(text: string): readonly string[] {

@@ -5,6 +5,7 @@
  */
 import { stderr, stdin, stdout } from "node:process";
 import { createTerminalRedaction, type Redaction } from "./redaction.js";
+import type { Prompt } from "./screen/prompt.js";
 import { jsonLine } from "./text.js";
 import { createStyleText, type StyleText } from "./text-style.js";
 
@@ -27,6 +28,8 @@ export type Terminal = {
   readonly styleOut: StyleText;
   /** Redacts everything that is printed, except a call that a person is asked to approve. */
   readonly redaction: Redaction;
+  /** Gives the prompt away that is on the screen already; null if there is none. What is written removes one that nobody took. */
+  readonly takePrompt: () => Prompt | null;
   /** Redacts plain data and prints it as a line of JSON. */
   readonly json: (value: object) => void;
   readonly columns: () => number;
@@ -36,7 +39,11 @@ export type Terminal = {
 
 const defaultColumns = 100;
 
-export function openTerminal(environment: { readonly [name: string]: string | undefined }): Terminal {
+export function openTerminal(
+  environment: { readonly [name: string]: string | undefined },
+  firstPrompt: Prompt | null = null,
+): Terminal {
+  let prompt = firstPrompt;
   const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
   let isStatusShown = false;
   const closed = new Set<typeof stdout | typeof stderr>();
@@ -61,8 +68,15 @@ export function openTerminal(environment: { readonly [name: string]: string | un
       return;
     }
     status(null);
+    takePrompt()?.close();
     if (text !== "" && stream.isTTY) isAtLineStart = text.endsWith("\n");
     if (!closed.has(stream)) stream.write(text);
+  }
+
+  function takePrompt(): Prompt | null {
+    const taken = prompt;
+    prompt = null;
+    return taken;
   }
 
   function hold(): () => void {
@@ -79,6 +93,7 @@ export function openTerminal(environment: { readonly [name: string]: string | un
   const redaction = createTerminalRedaction(environment);
   return {
     redaction,
+    takePrompt,
     json: (value) => write(stdout, jsonLine(redaction.value(value))),
     out: (text) => write(stdout, text),
     err: (text) => write(stderr, text),

@@ -3,7 +3,25 @@
  */
 import { styleText } from "node:util";
 
-export type TextStyle = "bold" | "cyan" | "dim" | "green" | "red" | "yellow";
+const formats = {
+  blue: "blue",
+  bold: "bold",
+  cyan: "cyan",
+  dim: "dim",
+  green: "green",
+  "green-strong": ["green", "inverse"],
+  italic: "italic",
+  magenta: "magenta",
+  red: "red",
+  "red-strong": ["red", "inverse"],
+  underline: "underline",
+  yellow: "yellow",
+} as const satisfies { readonly [style: string]: Format };
+
+type Format = Parameters<typeof styleText>[0];
+
+/** `red-strong` and `green-strong` mark words within a line that is red or green already. */
+export type TextStyle = keyof typeof formats;
 export type StyleText = (style: TextStyle, text: string) => string;
 
 export const plainText: StyleText = (_, text) => text;
@@ -18,5 +36,5 @@ export function createStyleText(
 ): StyleText {
   const isStyled = stream.isTTY === true && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb";
   // `styleText` would check standard output, and the stream may be standard error.
-  return isStyled ? (style, text) => styleText(style, text, { validateStream: false }) : plainText;
+  return isStyled ? (style, text) => styleText(formats[style] as Format, text, { validateStream: false }) : plainText;
 }

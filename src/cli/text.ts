@@ -20,7 +20,14 @@ export function visible(text: string): string {
 /** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
 export const exact = showHidden;
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** The characters of a text as a person counts them. A segmenter takes long to make, and plain text needs none. */
+export function segmentsOf(text: string): Iterable<Intl.SegmentData> {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
+
 const invisible = /^[\p{M}\p{Cf}]+$/u;
 const wide =
   /^(?:\p{Emoji_Presentation}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
@@ -30,7 +37,7 @@ export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
   for (let start = 0; start < text.length; start += segmentedAtOnce)
-    for (const { segment } of segmenter.segment(text.slice(start, start + segmentedAtOnce)))
+    for (const { segment } of segmentsOf(text.slice(start, start + segmentedAtOnce)))
       width += invisible.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
   return width;
 }
@@ -43,7 +50,7 @@ export function cut(line: string, columns: number): string {
   const beginning = line.slice(0, columns * mostUnitsOfColumn);
   if (beginning.length === line.length && widthOf(line) <= columns) return line;
   let [shown, width] = ["", 0];
-  for (const { segment } of segmenter.segment(beginning)) {
+  for (const { segment } of segmentsOf(beginning)) {
     width += widthOf(segment);
     if (width > columns - 1) break;
     shown += segment;

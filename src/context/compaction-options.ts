@@ -16,6 +16,7 @@ import type { CompactionService } from "../ports/compaction.js";
 import type { Model } from "../ports/model.js";
 import { createCompactionService } from "./compaction-service.js";
 
+/** When a conversation is compacted, how far, and by which model. */
 export type CompactionOptions<ModelLike = Model> = {
   /** If false, Pawl never compacts a conversation on its own, even if the context window is full. Default: true. */
   readonly auto?: boolean;

@@ -60,7 +60,7 @@ async function sumUp(task: CompactionTask, rules: CompactionRules): Promise<Summ
   const maxTokens = size.budget * retainedRatio;
   const { kept, folded } = foldOldest(earlier?.retained ?? [], maxTokens * 0.75, estimator.text);
   const maxWords = Math.max(80, Math.floor((size.budget * summaryRatio) / 2));
-  const systemPrompt = summaryPrompt(rules, maxWords);
+  const systemPrompt = summaryPrompt(rules, maxWords, task.keep);
   const room = task.summariserBudget - estimator.text(systemPrompt);
   const text = summaryInput({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
   const answer = parseAnswer(await task.ask({ systemPrompt, text }));

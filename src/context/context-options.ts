@@ -7,6 +7,7 @@ import { PawlError } from "../errors.js";
 import type { ContextManager, ContextSource, Hint } from "../ports/context.js";
 import { contextManager } from "./manager.js";
 
+/** What a model is sent in addition to the conversation. */
 export type ContextOptions = {
   /** Facts by name, sent after the system prompt. They are the same in all calls of a run. */
   readonly data?: { readonly [name: string]: string };

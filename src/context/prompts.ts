@@ -29,9 +29,12 @@ export type SummaryPromptOptions = {
 export function summaryPrompt(
   { prompt = summaryInstructions, directives }: SummaryPromptOptions,
   maxWords: number,
+  keep?: string,
 ): string {
+  const wish =
+    keep === undefined ? undefined : `The user asked for this summary, and says what must not be lost: ${keep}`;
   const length = `Take at most ${maxWords} words in all.`;
-  return directives === undefined ? `${prompt}\n\n${length}` : `${prompt}\n\n${directives}\n\n${length}`;
+  return [prompt, directives, wish, length].filter((text) => text !== undefined).join("\n\n");
 }
 
 export const conversationTitle = "The conversation:";

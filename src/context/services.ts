@@ -30,12 +30,16 @@ export type ToolOutputOptions = {
   readonly maxTotalBytes?: number;
 };
 
+/** The options of an agent that replace or turn off its services. */
 export type ServiceOptions = {
   /**
    * Computes what a run cost from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no
    * cost; it still records the tokens that providers report.
    */
-  readonly usage?: { readonly prices?: PriceTable } | null;
+  readonly usage?: {
+    /** Prices by model id. */
+    readonly prices?: PriceTable;
+  } | null;
   /**
    * How large tool outputs are cut for the model. If null, they stay whole, up to what an entry of the log can hold.
    */

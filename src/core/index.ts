@@ -5,9 +5,11 @@
 export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
 export { type Skeleton, skeletonOf } from "./data/escapes.js";
+export { type FileEdit, fileEditIn } from "./data/file-edit.js";
 export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
 export * from "./data/message.js";
+export { nearestName } from "./data/nearest-name.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";
 export { type DataPatch, mostDataBytes, mostDataKeyCharacters, type SessionData } from "./data/session-data.js";
 export { type Advance, advance, consequences } from "./machine/consequences.js";
@@ -33,6 +35,7 @@ export type {
 export type { HistorySource, SeededHistory } from "./machine/history.js";
 export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js";
 export type { MessageRef } from "./machine/message-ref.js";
+export type { PermissionRule } from "./machine/reserved-events.js";
 export type { RunLimits } from "./machine/run-limits.js";
 export * from "./machine/state.js";
 export { nameOfCondition, type PlainCondition, type RecordedCondition } from "./machine/stop-condition.js";

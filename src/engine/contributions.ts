@@ -11,10 +11,15 @@ import type { AnyTool } from "../ports/tool.js";
 
 /** Everything that plugins have registered, in the order of registration. */
 export type Contributions<ModelLike> = {
+  /** The tools, by their names. */
   readonly tools: ReadonlyMap<string, AnyTool>;
+  /** The hooks. */
   readonly hooks: readonly Hook[];
+  /** The observers. */
   readonly observers: readonly Observer[];
+  /** The models, by their names. */
   readonly models: ReadonlyMap<string, ModelLike>;
+  /** The services, by their names. */
   readonly services: ReadonlyMap<string, unknown>;
 };
 

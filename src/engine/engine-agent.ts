@@ -15,9 +15,13 @@ export type EngineAgent<ModelLike> = Omit<
   AgentOptions<ModelLike>,
   "name" | "model" | "models" | "fallbacks" | "tools" | "store"
 > & {
+  /** Sessions belong to the agent of this name. It is unique in the engine. */
   readonly name: string;
+  /** A model, or the name of one: of a plugin, or `provider/model`. */
   readonly model: ModelLike | string;
+  /** Models that a run or a hook can choose by name, in the same way. */
   readonly models?: { readonly [name: string]: ModelLike | string | Fallback<ModelLike | string> };
+  /** Models to try in order, in the same way. */
   readonly fallbacks?: readonly (ModelLike | string | Fallback<ModelLike | string>)[];
   /**
    * The tools, or a function that returns them. The function gets the engine's earlier agents by name:

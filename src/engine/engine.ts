@@ -24,6 +24,7 @@ import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "
 export type EngineOptions<ModelLike> = {
   /** Created in this order. An agent can have earlier agents as tools. */
   readonly agents: readonly EngineAgent<ModelLike>[];
+  /** They are set up in the order of their dependencies. Default: none. */
   readonly plugins?: readonly Plugin<ModelLike>[];
   /** Tools of every agent, unless a plugin or the agent itself has a tool of the same name. */
   readonly tools?: Tools;
@@ -34,6 +35,7 @@ export type EngineOptions<ModelLike> = {
   readonly models?: { readonly [name: string]: ModelLike };
   /** Default: a new store in memory. The shutdown does not close a store that you pass. */
   readonly store?: Store;
+  /** How the engine's worker works. */
   readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "onReport">;
 };
 

@@ -14,6 +14,7 @@ import type { Store } from "../ports/store.js";
 import { systemClock } from "../runtime/lib/clock.js";
 import { type Contributions, createContributions } from "./contributions.js";
 
+/** Sets plugins up and disposes of them. */
 export type PluginManager<ModelLike> = {
   /** In the order of setup. */
   readonly plugins: readonly Plugin<ModelLike>[];
@@ -24,7 +25,10 @@ export type PluginManager<ModelLike> = {
    *   unchanged
    */
   readonly load: (store: Store) => Promise<Contributions<ModelLike>>;
-  /** @throws AggregateError of the errors that plugins threw, after all plugins were disposed of */
+  /**
+   * Disposes of the plugins that were set up, the last one first.
+   * @throws AggregateError of the errors that plugins threw, after all plugins were disposed of
+   */
   readonly dispose: () => Promise<void>;
 };
 

@@ -11,26 +11,61 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
+import { bindingOf } from "../runtime/api/beginning.js";
 import { driversByName } from "../runtime/api/drivers.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
-  readonly options: { readonly name?: string };
-  readonly session: (sessionId: string) => { readonly resume: () => Promise<RunResult> };
+  /** The options of the agent, of which the name is read. */
+  readonly options: {
+    /** Default: "agent". */
+    readonly name?: string;
+  };
+  /** A session of the agent. */
+  readonly session: (sessionId: string) => {
+    /** Carries the session on. */
+    readonly resume: (options: {
+      /** The call rejects with `session_busy` if another process holds the session. */
+      readonly follow: false;
+      /** Called when the session was claimed. */
+      readonly onTaken: () => void;
+    }) => Promise<RunResult>;
+  };
+  /** Ends the work of the agent. */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
+/** What a worker did with a session. */
 export type WorkerReport =
+  /** This worker has claimed the session. It reports nothing of a session that another process claimed first. */
   | { readonly type: "taken"; readonly sessionId: string; readonly agent: string }
-  | { readonly type: "left"; readonly sessionId: string; readonly result: RunResult }
+  /** The run ended or waits, and the worker has left the session. */
+  | {
+      readonly type: "left";
+      readonly sessionId: string;
+      /** How the run ended, or what it waits for. */
+      readonly result: RunResult;
+    }
   /**
    * The session could not be carried on. If the store failed, this worker tries again after `retryInMs`, in milliseconds.
    * Null: it does not try again, for example because it has no agent of that name.
    */
-  | { readonly type: "refused"; readonly sessionId: string; readonly error: unknown; readonly retryInMs: number | null }
+  | {
+      readonly type: "refused";
+      readonly sessionId: string;
+      /** Why not. */
+      readonly error: unknown;
+      readonly retryInMs: number | null;
+    }
   /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
-  | { readonly type: "store_failed"; readonly error: unknown; readonly retryInMs: number };
+  | {
+      readonly type: "store_failed";
+      /** What the store threw. */
+      readonly error: unknown;
+      readonly retryInMs: number;
+    };
 
+/** Which sessions a worker drives, and how many at a time. */
 export type WorkerOptions = {
   readonly store: Store;
   /**
@@ -44,9 +79,12 @@ export type WorkerOptions = {
   readonly concurrency?: number;
   /** The longest time between two queries for due sessions, in milliseconds. Default: 1,000. */
   readonly pollMs?: number;
+
+  /** Is told what the worker does. */
   readonly onReport?: (report: WorkerReport) => void;
 };
 
+/** Drives the due sessions of a store. */
 export type Worker = {
   /**
    * Drives all sessions that are due or become due meanwhile. Resolves when none is.
@@ -65,7 +103,12 @@ export type Worker = {
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
   /** How many sessions this worker drives now, and which it has refused and not carried on since. */
-  readonly status: () => { readonly running: number; readonly refused: readonly string[] };
+  readonly status: () => {
+    /** How many sessions it drives now. */
+    readonly running: number;
+    /** The sessions that it does not try again. */
+    readonly refused: readonly string[];
+  };
 };
 
 export const workerOptionRules: OptionTable<WorkerOptions> = {
@@ -101,13 +144,23 @@ function retryMs(failures: number): number {
   return Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1));
 }
 
-type WorkerDefaults = { readonly clock: Clock; readonly isDead: (holder: Holder) => boolean };
+/** Among how many sessions a worker chooses, for each place that it has. */
+const choiceOf = 4;
 
-export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDefaults): Worker {
+type WorkerDefaults = {
+  readonly clock: Clock;
+  readonly isDead: (holder: Holder) => boolean;
+  /** A number from 0 up to 1. */
+  readonly random: () => number;
+};
+
+export function buildWorker(options: WorkerOptions, { clock, isDead, random }: WorkerDefaults): Worker {
   checkOptions("createWorker()", workerOptionRules, options);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   const running = new Map<string, Promise<void>>();
   const refused = new Map<string, Refusal>();
+  /** Sessions that another process had claimed before, and until when they are left to it: by the clock's `elapsed`. */
+  const passed = new Map<string, number>();
   const agents = new Set<WorkingAgent>();
   let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
   let stopped = false;
@@ -150,7 +203,8 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
       agents.add(agent);
       for (const id of sessionIds) if (!stopped) await resume(id, agent, sessionIds.length === 1);
     } catch (error) {
-      refuse(sessionId, error);
+      // Its agent is shut down already: the session is due, and others take it.
+      if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
     }
   }
 
@@ -161,34 +215,45 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
     onReport({ type: "refused", sessionId, error, retryInMs });
   }
 
-  function isRefused(sessionId: string): boolean {
-    const refusal = refused.get(sessionId);
-    return refusal !== undefined && clock.elapsed() < refusal.until;
+  function isLeftAlone(sessionId: string): boolean {
+    const until = passed.get(sessionId) ?? refused.get(sessionId)?.until ?? Number.NEGATIVE_INFINITY;
+    if (clock.elapsed() < until) return true;
+    passed.delete(sessionId);
+    return false;
   }
 
   /** @param withNext whether runs that are queued behind the present one are driven, too */
   async function resume(sessionId: string, agent: WorkingAgent, withNext: boolean): Promise<void> {
-    onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
     const session = agent.session(sessionId);
+    let isTaken = false;
+    const onTaken = () => {
+      if (!isTaken) onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
+      isTaken = true;
+    };
     try {
       for (let hasNext = true; hasNext; ) {
-        const result = await session.resume();
+        const result = await session.resume({ follow: false, onTaken });
         refused.delete(sessionId);
-        onReport({ type: "left", sessionId, result });
+        if (isTaken) onReport({ type: "left", sessionId, result });
         hasNext = !stopped && withNext && (result.status === "completed" || result.status === "failed");
       }
     } catch (error) {
-      // Somebody else has finished the run.
-      if (!(error instanceof PawlError && error.code === "run_finished")) throw error;
+      if (!(error instanceof PawlError)) throw error;
+      // Somebody else was quicker, or has finished the run. This worker follows nothing: it would keep a place for it.
+      if (error.code === "session_busy") passed.set(sessionId, clock.elapsed() + pollMs);
+      else if (error.code !== "run_finished") throw error;
     }
   }
 
   async function takeDue(): Promise<void> {
     if (stopped || running.size >= concurrency) return;
-    const due = await store.due(clock.now(), concurrency + running.size + refused.size, isDead);
-    for (const sessionId of due) {
+    // More than this worker can take: other workers ask for the same ones, and each begins elsewhere among them.
+    const limit = choiceOf * concurrency + running.size + refused.size + passed.size;
+    const due = (await store.due(clock.now(), limit, isDead)).filter((id) => !running.has(id) && !isLeftAlone(id));
+    const start = Math.floor(random() * Math.max(0, due.length - (concurrency - running.size) + 1));
+    for (const sessionId of [...due.slice(start), ...due.slice(0, start)]) {
       if (stopped || running.size >= concurrency) return;
-      if (running.has(sessionId) || isRefused(sessionId)) continue;
+      if (running.has(sessionId)) continue;
       const driving = drive(sessionId).finally(() => {
         running.delete(sessionId);
         wake();
@@ -204,7 +269,10 @@ export function buildWorker(options: WorkerOptions, { clock, isDead }: WorkerDef
 
   async function run(): Promise<void> {
     if (typeof options.agents !== "function") index(options.agents);
-    const unwatch = store.watch(() => wake());
+    // A commit makes no session due: a message does, or a time, or the end of a process.
+    const unwatch = store.watch((change) => {
+      if (change.in !== "log") wake();
+    });
     let failures = 0;
     try {
       while (!stopped) {
@@ -262,15 +330,10 @@ async function chainFrom(store: Store, sessionId: string): Promise<readonly stri
   return chain;
 }
 
-/** The session's own info or, if it has not begun, the info in its first input. */
+/** What a session is bound to. @throws PawlError `no_session` */
 async function infoOf(store: Store, sessionId: string): Promise<SessionBinding> {
-  const begun = async () => (await store.load(sessionId))?.state.session ?? null;
-  const session = await begun();
+  const session = await bindingOf(store, sessionId);
   if (session !== null) return session;
-  for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
-  // A driver may have taken the input in between.
-  const taken = await begun();
-  if (taken !== null) return taken;
   throw new PawlError(
     "no_session",
     `Session ${sessionId} is empty: neither its log nor its inbox names an agent. Send it an input first.`,

@@ -22,15 +22,17 @@ export function createHolder(): Holder {
 let own: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
 
 /**
- * Tells whether a holder is known to be dead: its process on this host is gone, its id was given to another, or the host was started again.
- * False if that cannot be known: on another host, or in another container.
+ * Tells whether a holder is known to be dead: its process on this host is gone, or its id was given to another. False if that cannot be
+ * known: on another host, in another container, or in another boot. Of another boot may be another machine with the same name, whose
+ * processes live. If this host was started again instead, the lease has run out meanwhile, or soon will.
  */
 export function isHolderDead(holder: Holder): boolean {
+  // A worker asks this of each session that its own process holds, again and again.
+  if (isHeldHere(holder) && holder.id.endsWith(own?.surroundings.join(" ") ?? "")) return false;
   if (holder.host !== hostOf()) return false;
   const [, boot, namespace] = holder.id.split(" ");
   const [bootNow, namespaceNow] = surroundings();
-  if (boot !== undefined && bootNow !== undefined && boot !== bootNow) return true;
-  if (namespace !== namespaceNow) return false;
+  if (boot !== bootNow || namespace !== namespaceNow) return false;
   const present = processOf(holder.pid);
   if (present === undefined) return !isRunning(holder.pid);
   return present.hasEnded || present.startedAt !== holder.startedAt;

@@ -9,8 +9,14 @@ import type { TokenEstimator } from "./tokens.js";
  * In tokens: the size of a conversation, and the budget it must stay below. The budget is the model's context window
  * less what is reserved for its answer.
  */
-export type ContextSize = { readonly tokens: number; readonly budget: number };
+export type ContextSize = {
+  /** The size of the next request, in tokens. */
+  readonly tokens: number;
+  /** The most tokens of a request: the context window without the space for the answer. */
+  readonly budget: number;
+};
 
+/** The conversation in which a cut is looked for. */
 export type CompactionView = ContextSize & {
   readonly messages: readonly Message[];
   /**
@@ -20,26 +26,38 @@ export type CompactionView = ContextSize & {
   readonly cuts: readonly number[];
   /** Tokens of the rest of the request: system prompt and tools. */
   readonly fixed: number;
+  /** Counts tokens. */
   readonly estimator: TokenEstimator;
 };
 
+/** The part of a conversation that is to be summed up. */
 export type CompactionTask = {
   /** The messages to replace. */
   readonly messages: readonly Message[];
   /** The summary of an earlier compaction. It is not among `messages`. */
   readonly earlier: Summary | null;
+  /** The size of the conversation, and what fits. */
   readonly size: ContextSize;
   /** The most tokens that the summariser itself can be sent. */
   readonly summariserBudget: number;
+  /** Counts tokens. */
   readonly estimator: TokenEstimator;
+  /** What the person who asked for this compaction wants to be kept. */
+  readonly keep?: string;
   /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails for good. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
 };
 
-export type SummaryPrompt = { readonly systemPrompt: string; readonly text: string };
+/** What a model is asked for a summary. */
+export type SummaryPrompt = {
+  readonly systemPrompt: string;
+  /** The text to sum up. */
+  readonly text: string;
+};
 
 /** Replaces the messages before the cut. */
 export type Summary = {
+  /** The text that stands for the messages. */
   readonly summary: string;
   /** Items that are kept word for word. */
   readonly retained: readonly string[];

@@ -19,6 +19,7 @@ export type RunData = {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly startedAt: number;
+  /** The folder in which the agent works. */
   readonly root?: string;
   /** The agent's `context.data`, by name. */
   readonly data: { readonly [name: string]: string };
@@ -26,6 +27,7 @@ export type RunData = {
 
 /** A fact that changes from one call to the next: the time, the branch, the file that is open in an editor. */
 export type Hint = {
+  /** The name under which the model reads it. */
   readonly name: string;
   /**
    * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a
@@ -40,6 +42,7 @@ export type SourceText = {
   readonly name: string;
   /** Where the text is from: a path, or another address. At most 4,096 characters. */
   readonly path: string;
+  /** The text. */
   readonly text: string;
   /** Who wrote the text. The model is told; no text grants a tool or a permission. */
   readonly trust: SourceTrust;
@@ -47,6 +50,7 @@ export type SourceText = {
 
 /** Texts from outside that a run goes by: files of a folder, or pages of a handbook. */
 export type ContextSource = {
+  /** Its name in events and messages. */
   readonly name: string;
   /**
    * Called in a run before the first call of its model. The run keeps these texts to its end, in other processes too;
@@ -61,7 +65,9 @@ export type ContextSource = {
   readonly tools?: readonly AnyTool[];
 };
 
+/** What a context manager builds the next request from. */
 export type ContextView = {
+  /** Facts of the run. */
   readonly run: RunData;
   /** The agent's system prompt. */
   readonly systemPrompt?: string;
@@ -72,7 +78,12 @@ export type ContextView = {
   /** New user messages, which the model sees for the first time in this call, after `messages`. */
   readonly input: readonly UserMessage[];
   /** The current texts of the hints. */
-  readonly hints: readonly { readonly name: string; readonly text: string }[];
+  readonly hints: readonly {
+    /** The name of the hint. */
+    readonly name: string;
+    /** Its text now. */
+    readonly text: string;
+  }[];
   /** The last additions that the model still sees; null if there are none. */
   readonly appended: readonly UserMessage[] | null;
   /**
@@ -82,6 +93,7 @@ export type ContextView = {
   readonly tools: readonly ToolSpecification[];
 };
 
+/** What the next request has. */
 export type Context = {
   readonly systemPrompt?: string;
   /**
@@ -100,4 +112,8 @@ export type Context = {
   readonly append: readonly UserMessage[];
 };
 
-export type ContextManager = { readonly build: (view: ContextView) => Context };
+/** Builds each request from the conversation. It is deterministic: the same view gives the same context. */
+export type ContextManager = {
+  /** Called before each model call. */
+  readonly build: (view: ContextView) => Context;
+};

@@ -30,6 +30,8 @@ import type { SessionData } from "./session-data.js";
 export type HookContext = {
   readonly sessionId: string;
   readonly runId: string;
+  /** Who began the session, as its tools are told. Absent if nobody was named. */
+  readonly principal?: string;
   /** Aborted when the hook's time is up, or when nobody needs its result any more. */
   readonly signal: AbortSignal;
   /** The agent's `deps`, as its tools get them. */
@@ -42,13 +44,19 @@ type Call<Subject, Answer> = (subject: Subject, context: HookContext) => Answer 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that returns nothing needs no return statement.
 type Nothing = void;
 
+/** The model call that is about to begin. */
 export type StepSubject = { readonly modelCallIndex: number; readonly purpose: Purpose };
 
 /** Text, parts or whole user messages. */
 export type HookInput = string | readonly UserPart[] | readonly UserMessage[];
 
-export type RunSubject = { readonly input: readonly UserMessage[] };
+/** The run that is about to begin. */
+export type RunSubject = {
+  /** The request. */
+  readonly input: readonly UserMessage[];
+};
 
+/** What a model is about to be sent. */
 export type ModelCallSubject = StepSubject & {
   /** The messages to be sent: the conversation, or the list of a context manager or of a hook before this one. */
   readonly messages: readonly Message[];
@@ -63,6 +71,7 @@ export type ModelCallSubject = StepSubject & {
   readonly settings?: ModelSettings;
 };
 
+/** How a hook changes a model call. What it leaves out stays. */
 export type ModelCallChange = {
   readonly systemPrompt?: string;
   /** Names of the agent's tools. */
@@ -93,19 +102,25 @@ export type ModelStreamSubject = {
   readonly attempt: number;
   /** What the model is sent, without the system prompt. */
   readonly messages: readonly Message[];
-} & (
-  | { readonly stage: "input" }
+} /** The model is about to be called. */ & (
   | {
+      /** The model is about to be called. */
+      readonly stage: "input";
+    }
+  /** The model is answering, or has answered. */
+  | {
+      /** The model has answered so much. */
       readonly stage: "output";
       /** The text of the answer, with that of the messages that it continues. */
       readonly text: string;
       /** False while the answer is being streamed: the hook is asked every 500 characters. */
       readonly isComplete: boolean;
-      /** The complete message asks for tool calls, or the provider has paused: it is no answer yet. */
+      /** The complete message asks for calls of tools: it is no answer. */
       readonly hasCalls: boolean;
     }
 );
 
+/** How an attempt of a model call ended. */
 export type ModelAnswerSubject = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -114,18 +129,28 @@ export type ModelAnswerSubject = {
   readonly usage?: Usage;
   /** What the provider says about the whole message, for example the id of a container. */
   readonly providerMetadata?: ProviderMetadata;
-} & ({ readonly message: AssistantMessage; readonly finishReason: FinishReason } | { readonly failure: ModelFailure });
+} & (
+  | {
+      /** The message of the model. */
+      readonly message: AssistantMessage;
+      readonly finishReason: FinishReason;
+    }
+  | { readonly failure: ModelFailure }
+);
 
+/** A tool call that is about to be checked. */
 export type ToolCallSubject = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
+  /** Whether the tool says that it changes nothing. */
   readonly readOnly: boolean;
   readonly input: Json;
   /** True if a person changed the input. If the hook changes it once more, a person is asked again. */
   readonly isEdited: boolean;
 };
 
+/** The result of a tool call. */
 export type ToolResultSubject = {
   readonly callKey: string;
   readonly toolCallId: string;
@@ -137,21 +162,27 @@ export type ToolResultSubject = {
   readonly durationMs: number;
 };
 
+/** A step whose calls have their results. */
 export type StepResultSubject = {
   readonly modelCallIndex: number;
   /** The text of the model's answer in this step. */
   readonly text: string;
+  /** The calls, in the order of the message. */
   readonly calls: readonly {
     readonly callKey: string;
     readonly name: string;
     readonly input: Json;
     readonly outcome: CallOutcome;
+    /** What the model is shown of the output. */
     readonly output: ToolOutput;
   }[];
 };
 
+/** A run that is about to end. */
 export type StopSubject = {
+  /** Why it would end. */
   readonly reason: Reason;
+  /** The answer. */
   readonly text: string;
   /** How often hooks have kept the run from stopping so far. */
   readonly stopPreventions: number;
@@ -162,6 +193,7 @@ export type StopSubject = {
   readonly mayGoOn: boolean;
 };
 
+/** An attempt of a model call that failed. */
 export type FailureSubject = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -171,12 +203,15 @@ export type FailureSubject = {
   readonly next: "retry" | "fallback" | "compact" | "give_up";
 };
 
+/** A compaction that is committed. */
 export type CompactionSubject = {
+  /** The text that stands for the earlier messages. */
   readonly summary: string;
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
 };
 
+/** Functions that an author's program adds to points of a run. Each is optional. */
 export type Hook = {
   /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;
@@ -190,6 +225,7 @@ export type Hook = {
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */
   readonly beforeRun?: Call<RunSubject, Nothing | { readonly input: HookInput } | { readonly refuse: string }>;
+  /** Called before each step. It changes nothing. */
   readonly beforeStep?: Call<StepSubject, Nothing>;
   /**
    * It may choose among the agent's tools and models, and change the system prompt, tool choice, settings, provider
@@ -225,6 +261,7 @@ export type Hook = {
   readonly beforeStop?: Call<StopSubject, Nothing | { readonly message: HookInput } | { readonly refuse: string }>;
   /** Called after a failed attempt. It may retry the call, or give it up. */
   readonly onError?: Call<FailureSubject, Nothing | "retry" | "giveUp">;
+  /** Called when a conversation was compacted. It changes nothing. */
   readonly onCompacted?: Call<CompactionSubject, Nothing>;
   /** Called when the run has ended, in whatever way. `run` resolves after it. */
   readonly afterRun?: Call<RunResult, Nothing>;

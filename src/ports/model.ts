@@ -20,7 +20,9 @@ export type JsonSchema = { readonly [key: string]: Json };
 /** A tool as a model sees it. */
 export type ToolSpecification = {
   readonly name: string;
+  /** What the tool does, for the model. */
   readonly description: string;
+  /** The JSON Schema of its input. */
   readonly inputSchema: JsonSchema;
   /** Set if the model's provider defines the tool: its own name of the tool, such as `openai.shell`, and its settings. */
   readonly provider?: ProviderToolReference;
@@ -28,7 +30,9 @@ export type ToolSpecification = {
 
 /** A tool that a provider defines. A model of another provider does not know it. */
 export type ProviderToolReference = {
+  /** The provider's own name of the tool, such as `openai.shell`. */
   readonly id: `${string}.${string}`;
+  /** The settings of the tool. */
   readonly args: { readonly [name: string]: Json };
 };
 
@@ -57,7 +61,13 @@ export type ModelRequest = RequestIdentity &
     readonly purpose?: "compaction";
     readonly providerOptions?: RunOptions["providerOptions"];
     /** Asks for JSON by the provider's JSON mode, if it has one. */
-    readonly responseFormat?: { readonly type: "json"; readonly schema?: JsonSchema; readonly name?: string };
+    readonly responseFormat?: {
+      readonly type: "json";
+      /** The JSON Schema that the answer should fit. */
+      readonly schema?: JsonSchema;
+      /** A name for it, which some providers ask for. */
+      readonly name?: string;
+    };
   };
 
 /**
@@ -68,85 +78,158 @@ export type ModelRequest = RequestIdentity &
  * threw is the failure.
  */
 export type DeltaBody =
-  | { readonly kind: "start"; readonly model?: string; readonly warnings?: readonly string[] }
-  | { readonly kind: "text-start"; readonly id: string; readonly providerMetadata?: ProviderMetadata }
+  /** The answer begins. */
+  | {
+      readonly kind: "start";
+      /** The model that answers, if the provider says so. */
+      readonly model?: string;
+      /** What the provider could not do of what was asked. */
+      readonly warnings?: readonly string[];
+    }
+  /** A part of text begins. */
+  | {
+      readonly kind: "text-start";
+      /** The id of the part. */
+      readonly id: string;
+      readonly providerMetadata?: ProviderMetadata;
+    }
+  /** More of a text. */
   | {
       readonly kind: "text-delta";
+      /** The id of the part. */
       readonly id: string;
+      /** The text that is added. */
       readonly text: string;
       readonly providerMetadata?: ProviderMetadata;
     }
-  | { readonly kind: "text-end"; readonly id: string; readonly providerMetadata?: ProviderMetadata }
-  | { readonly kind: "reasoning-start"; readonly id: string; readonly providerMetadata?: ProviderMetadata }
+  /** A text is whole. */
+  | {
+      readonly kind: "text-end";
+      /** The id of the part. */
+      readonly id: string;
+      readonly providerMetadata?: ProviderMetadata;
+    }
+  /** A part of reasoning begins. */
+  | {
+      readonly kind: "reasoning-start";
+      /** The id of the part. */
+      readonly id: string;
+      readonly providerMetadata?: ProviderMetadata;
+    }
+  /** More of the reasoning. */
   | {
       readonly kind: "reasoning-delta";
+      /** The id of the part. */
       readonly id: string;
+      /** The text that is added. */
       readonly text: string;
       readonly providerMetadata?: ProviderMetadata;
     }
-  | { readonly kind: "reasoning-end"; readonly id: string; readonly providerMetadata?: ProviderMetadata }
+  /** The reasoning is whole. */
+  | {
+      readonly kind: "reasoning-end";
+      /** The id of the part. */
+      readonly id: string;
+      readonly providerMetadata?: ProviderMetadata;
+    }
   /** The arguments while the model writes them, for live display only. The call itself is `tool-call`. */
   | {
       readonly kind: "tool-input-start";
+      /** The id of the call. */
       readonly id: string;
       readonly name: string;
       readonly providerExecuted?: boolean;
     }
-  | { readonly kind: "tool-input-delta"; readonly id: string; readonly text: string }
-  | { readonly kind: "tool-input-end"; readonly id: string }
+  /** More of the arguments. */
+  | {
+      readonly kind: "tool-input-delta";
+      /** The id of the call. */
+      readonly id: string;
+      /** The text that is added to the arguments. */
+      readonly text: string;
+    }
+  /** The arguments are whole. `tool-call` has them. */
+  | {
+      readonly kind: "tool-input-end";
+      /** The id of the call. */
+      readonly id: string;
+    }
   /** A whole call. `input` is the JSON text of its arguments as received. An empty text counts as `{}`. */
   | {
       readonly kind: "tool-call";
+      /** The id of the call. */
       readonly id: string;
       readonly name: string;
+      /** The JSON text of the arguments. */
       readonly input: string;
       readonly providerExecuted?: boolean;
       readonly providerMetadata?: ProviderMetadata;
     }
   /** The provider asks whether it may run a call that came before. `id` is the id of the call. */
-  | { readonly kind: "tool-approval-request"; readonly id: string; readonly approvalId: string }
+  | {
+      readonly kind: "tool-approval-request";
+      /** The id of the call. */
+      readonly id: string;
+      /** The id under which the answer goes back. */
+      readonly approvalId: string;
+    }
   /** The result of a call that the provider ran itself, in this answer or in an earlier one that it paused. */
   | {
       readonly kind: "tool-result";
+      /** The id of the call. */
       readonly id: string;
       readonly name: string;
+      /** The result. */
       readonly output: ToolOutput;
       readonly isError?: boolean;
       readonly providerMetadata?: ProviderMetadata;
     }
+  /** A file that the model made. */
   | {
       readonly kind: "file";
       readonly mediaType: string;
+      /** Base64 text, or an http(s) URL. */
       readonly data: string;
       readonly providerMetadata?: ProviderMetadata;
     }
+  /** A source that the model cites. */
   | {
       readonly kind: "source";
+      /** The id of the source. */
       readonly id: string;
+      /** The address of a page. */
       readonly url?: string;
+      /** The title of the page or document. */
       readonly title?: string;
       readonly filename?: string;
       readonly mediaType?: string;
       readonly providerMetadata?: ProviderMetadata;
     }
+  /** The answer is whole: the last delta. */
   | {
       readonly kind: "done";
       readonly finishReason: FinishReason;
       readonly usage: Usage;
       readonly providerMetadata?: ProviderMetadata;
     }
+  /** The attempt failed: the last delta. */
   | { readonly kind: "error"; readonly failure: ModelFailure; readonly usage?: Usage };
 
 export type DeltaKind = DeltaBody["kind"];
 
 /** What a model yields: a delta, with its attempt and number if the model or a proxy in front of it knows them. */
-export type ModelDelta = DeltaBody & Partial<RequestIdentity> & { readonly seq?: number };
+export type ModelDelta = DeltaBody &
+  Partial<RequestIdentity> & {
+    /** Its number within the attempt, from 1. */
+    readonly seq?: number;
+  };
 
 /** A delta as subscribers get it. `seq` is its number within the attempt, from 1 without gaps. */
 export type MessageDelta = DeltaBody & {
   readonly runId: string;
   readonly modelCallIndex: number;
   readonly attempt: number;
+  /** Its number within the attempt, from 1 without gaps. */
   readonly seq: number;
 };
 
@@ -166,6 +249,7 @@ export type ModelTimeouts = {
   readonly totalMs?: number;
 };
 
+/** A model, as Pawl calls it. Models of the AI SDK are turned into one. */
 export interface Model {
   /** Its name in logs, price tables and lists: `provider/model`. */
   readonly id: string;

@@ -7,8 +7,11 @@ import type { LoopTrace, TraceRecord } from "./trace.js";
 
 /** Receives every committed event, every delta, and the trace. */
 export type Observer = {
+  /** Its name in messages about its failures. */
   readonly name?: string;
+  /** Called with each public event, after its commit. */
   readonly onEvent?: (event: PublicEvent) => unknown;
+  /** Called with each delta of this process. */
   readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
   /**
    * Called with a trace record when the step, compaction or run it describes is over. `run` has all records of the run

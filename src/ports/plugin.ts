@@ -14,9 +14,11 @@ import type { AnyTool } from "./tool.js";
  * `bad_configuration` if the name of a model or a service is taken, or if the setup is over.
  */
 export type PluginContext<ModelLike = Model> = {
+  /** Gives every agent a tool. */
   readonly registerTool: (tool: AnyTool) => void;
   /** Plugins' hooks are called before an agent's own, in the order of registration. */
   readonly registerHook: (hook: Hook) => void;
+  /** Gives every agent an observer. */
   readonly registerObserver: (observer: Observer) => void;
   /** Registers a model under a name, which agents can use as their `model`. */
   readonly registerModel: (name: string, model: ModelLike) => void;
@@ -33,7 +35,9 @@ export type PluginContext<ModelLike = Model> = {
 };
 
 export type Plugin<ModelLike = Model> = {
+  /** The name by which others depend on it. */
   readonly name: string;
+  /** Its version, for people. */
   readonly version: string;
   /** Names of the plugins that must be set up before this plugin. */
   readonly dependencies?: readonly string[];

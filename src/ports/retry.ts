@@ -3,8 +3,10 @@
  */
 import type { ModelFailure } from "../core/data/message.js";
 
+/** Decides what follows a failed attempt of a model call. */
 export interface RetryPolicy {
   /**
+   * Called after each failed attempt: how long to wait for the next one, or why there is none.
    * @param failure why the attempt failed
    * @param attempt the number of the failed attempt, from 1
    * @param elapsedMs milliseconds since the first attempt of this call began

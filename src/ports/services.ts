@@ -8,7 +8,9 @@ import type { TokenEstimator } from "./tokens.js";
 
 /** US dollars per million tokens. */
 export type Rates = {
+  /** Input that no cache had. */
   readonly input: number;
+  /** Output. */
   readonly output: number;
   /** Input that was read from the provider's cache. Default: the rate of `input`. */
   readonly cacheRead?: number;
@@ -17,11 +19,18 @@ export type Rates = {
 };
 
 /** If a request has more input tokens than `long.over`, the rates of `long` apply to all of its tokens. */
-export type Price = Rates & { readonly long?: Rates & { readonly over: number } };
+export type Price = Rates & {
+  /** The rates of long requests. */
+  readonly long?: Rates & {
+    /** Above so many input tokens. */
+    readonly over: number;
+  };
+};
 
 /** Prices by model id: `provider/model`. A dated id (`…-20260922`) falls back to the id without its date. */
 export type PriceTable = { readonly [modelId: string]: Price };
 
+/** Knows what model calls cost. */
 export type UsageService = {
   /** Whether the model has a price. A run with `maxCostUsd` needs a priced model. */
   readonly isPriced: (modelId: string) => boolean;
@@ -31,11 +40,13 @@ export type UsageService = {
 
 /** A tool's output before it was cut. */
 export type WholeOutput = {
+  /** The whole output. */
   readonly bytes: Uint8Array;
   /** The media type of a file; null if the bytes are text in UTF-8. */
   readonly mediaType: string | null;
 };
 
+/** Cuts large outputs of tools. */
 export type OutputService = {
   /**
    * Returns a tool's output in the form that the model is shown and the log keeps. It has failed if it takes more than
@@ -44,7 +55,11 @@ export type OutputService = {
    */
   readonly cap: (
     output: ToolOutput,
-    options: { readonly sessionId: string; readonly maxBytes?: number },
+    options: {
+      readonly sessionId: string;
+      /** The tool's own `maxOutputBytes`. */
+      readonly maxBytes?: number;
+    },
   ) => ToolOutput | Promise<ToolOutput>;
   /**
    * The most bytes of all results together that a model is shown: above it, the oldest are left out. Default: no limit.
@@ -62,8 +77,11 @@ export type OutputService = {
  */
 export type Services = {
   readonly usage: UsageService | null;
+  /** Cuts large outputs of tools. */
   readonly output: OutputService | null;
+  /** Compacts conversations. */
   readonly compaction: CompactionService | null;
+  /** Counts tokens. */
   readonly tokens: TokenEstimator;
   readonly [name: string]: unknown;
 };

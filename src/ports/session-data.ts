@@ -23,6 +23,7 @@ export type ToolData = {
   all(): SessionData;
   /** A copy is kept, as plain JSON. `undefined` deletes the key. */
   set(key: string, value: unknown): void;
+  /** Removes the key. */
   delete(key: string): void;
   /**
    * Makes the new value from the old one. `change` is called now, and again when the change is committed, with the value

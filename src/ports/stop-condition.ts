@@ -37,4 +37,5 @@ export type PlainStopCondition = PlainCondition;
  */
 export type StopFunction = (view: StepView) => boolean | Promise<boolean>;
 
+/** A condition on which a run stops between two steps. */
 export type StopCondition = PlainStopCondition | StopFunction;

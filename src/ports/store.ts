@@ -7,7 +7,8 @@
  * 4. Only a higher epoch or a release fences, never the clock: a holder whose lease ran out writes until another claims.
  * 5. The log is gap-free from 1. What comes back is what went in, NUL and lone surrogates too, or was refused.
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
- * 7. Times are handed in (epoch milliseconds); a store has no clock of its own.
+ * 7. Times are handed in (epoch milliseconds). A store of several machines may keep the time of leases itself, by one clock for all
+ *    callers: in `claim`, `renew`, `due` and `delete`. Everything else goes by the time that is handed in.
  */
 import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";
@@ -15,8 +16,11 @@ import type { SessionInfo, State, Status } from "../core/machine/state.js";
 
 /** A process that holds leases. A dead holder on this host can be replaced at once. */
 export type Holder = {
+  /** The id of the process. */
   readonly id: string;
+  /** The name of its host. */
   readonly host: string;
+  /** Its number on the host. */
   readonly pid: number;
   readonly startedAt: number;
   /** Where other processes reach this one, for example a URL. */
@@ -28,12 +32,16 @@ export type Holder = {
 export type Lease = {
   readonly sessionId: string;
   readonly epoch: number;
+  /** The process that holds it. */
   readonly holder: Holder;
+  /** When it ends unless it is renewed, in epoch milliseconds. */
   readonly expiresAt: number;
 };
 
 export type ClaimOptions = {
+  /** The process that claims. */
   readonly holder: Holder;
+  /** The present time, in epoch milliseconds. */
   readonly now: number;
   /** The length of the lease. A lease that ends later than `now` + twice its own length is void: a clock jumped. */
   readonly leaseMs: number;
@@ -42,19 +50,31 @@ export type ClaimOptions = {
 };
 
 export type ClaimResult =
-  | { readonly type: "claimed"; readonly lease: Lease; readonly seq: number; readonly state: State | null }
+  /** The caller holds the session now. */
+  | {
+      readonly type: "claimed";
+      /** The lease. */
+      readonly lease: Lease;
+      readonly seq: number;
+      /** The state after the last entry; null if the log is empty. */
+      readonly state: State | null;
+    }
+  /** Another process holds it. */
   | { readonly type: "held"; readonly holder: Holder; readonly expiresAt: number };
 
 /** The coarse state of a session, kept outside its log. Stores write it only when it changes. */
 export type Activity = "resting" | "active" | "waiting";
 
 export type Commit = {
+  /** The number of the last entry before this commit. */
   readonly expectedSeq: number;
   /** Events of one commit, in order; the first gets `expectedSeq` + 1. */
   readonly events: readonly Event[];
+  /** The state after the last of the events. */
   readonly state: State;
   /** The commit's time; the session's `updatedAt`. */
   readonly at: number;
+  /** The coarse state of the session after them. */
   readonly activity: Activity;
   /** When the session needs a driver even if nobody posts: `dueAt(state)`. */
   readonly dueAt: number | null;
@@ -69,6 +89,7 @@ export type Commit = {
 };
 
 export type CommitResult =
+  /** It is durable. */
   | { readonly type: "ok"; readonly seq: number }
   /** Nothing was written; try again. */
   | { readonly type: "busy" }
@@ -76,12 +97,28 @@ export type CommitResult =
   | { readonly type: "conflict"; readonly seq: number }
   /** The lease is gone: another holder claimed the session, or the lease was released. */
   | { readonly type: "fenced" }
-  | { readonly type: "duplicate"; readonly id: string }
+  /** A message id is taken already. Nothing was written. */
+  | {
+      readonly type: "duplicate";
+      /** The message id that is taken already. */
+      readonly id: string;
+    }
+  /** The lease cannot be given back: messages would be left. Nothing was written. */
   | { readonly type: "inbox_not_empty" };
 
-export type ReleaseResult = { readonly type: "released" } | { readonly type: "fenced" } | { readonly type: "busy" };
+export type ReleaseResult =
+  /** The lease is given back. */
+  | { readonly type: "released" }
+  /** The lease was gone already. */
+  | { readonly type: "fenced" }
+  /** Nothing was written; try again. */
+  | { readonly type: "busy" };
 
-export type PostResult = { readonly type: "posted" } | { readonly type: "duplicate" };
+export type PostResult =
+  /** The message is in the inbox. */
+  | { readonly type: "posted" }
+  /** A message with this id was taken before. */
+  | { readonly type: "duplicate" };
 
 /** One session as lists show it. Times are epoch milliseconds. */
 export type SessionSummary = {
@@ -90,9 +127,11 @@ export type SessionSummary = {
   readonly info: SessionInfo | null;
   /** `idle` if the log is empty. */
   readonly status: Status;
+  /** The coarse state of the session. */
   readonly activity: Activity;
   /** The number of the last entry; 0 if the log is empty. */
   readonly seq: number;
+  /** When the session was made, in epoch milliseconds. */
   readonly createdAt: number;
   /** The time of the last commit with events; `createdAt` before the first. */
   readonly updatedAt: number;
@@ -104,6 +143,7 @@ export type SessionSummary = {
 
 /** Filters and one page of a list. The order is newest first by `updatedAt`, then by id. A filter that is left out lets all pass. */
 export type ListOptions = {
+  /** Only sessions with one of these states. */
   readonly status?: readonly Status[];
   /** Only sessions of the agent with this name. */
   readonly agent?: string;
@@ -114,7 +154,11 @@ export type ListOptions = {
   /** At most this many; not limited unless set. */
   readonly limit?: number;
   /** Only sessions after this position in the order. */
-  readonly after?: { readonly updatedAt: number; readonly sessionId: string };
+  readonly after?: {
+    /** The `updatedAt` of the last session before. */
+    readonly updatedAt: number;
+    readonly sessionId: string;
+  };
 };
 
 /** A session that waits for an answer from outside. */
@@ -134,17 +178,42 @@ export type AskingOptions = {
   readonly after?: { readonly askedAt: number; readonly sessionId: string };
 };
 
+export type MessageIdsOptions = {
+  /** At most this many. */
+  readonly limit: number;
+  /** Only ids after this one. */
+  readonly after?: string;
+};
+
 /** A state, and the number of the entry that it follows. */
 export type StateAt = { readonly seq: number; readonly state: State };
 
-export type Problem = { readonly sessionId: string | null; readonly what: string };
+export type Problem = {
+  readonly sessionId: string | null;
+  /** What is damaged. */
+  readonly what: string;
+};
 
 /**
- * A change of a session's log or inbox; without `in`, of either or both. A change is a hint: it may arrive late or twice, and a
- * listener must never rely on it alone.
+ * A change of a session's log or inbox; without `in`, of either or both. It may arrive late or twice. A `gap` says that the
+ * store was cut off from what others write: any session may have changed, so a listener looks at all that it knows.
+ * Whether a listener can rely on changes alone: `Store.tellsAllChanges`.
  */
-export type Change = { readonly sessionId: string; readonly in?: "log" | "inbox" };
+export type Change =
+  | {
+      readonly sessionId: string;
+      /** Where the change is. */
+      readonly in?: "log" | "inbox";
+      readonly gap?: never;
+    }
+  | {
+      /** Changes may have been missed. */
+      readonly gap: true;
+      readonly sessionId?: never;
+      readonly in?: never;
+    };
 
+/** Keeps sessions: their logs, inboxes and blobs. */
 export interface Store {
   /** Takes the lease of a session, with the next epoch. Creates the session's row if none exists. */
   claim(sessionId: string, options: ClaimOptions): Promise<ClaimResult>;
@@ -152,6 +221,7 @@ export interface Store {
   renew(leases: readonly Lease[], now: number, leaseMs: number): Promise<readonly string[]>;
   /** Gives a lease up, whatever is in the inbox: a holder that stops takes no more messages, and the session is due for others. */
   release(lease: Lease): Promise<ReleaseResult>;
+  /** Writes one row under the lease: all of it or nothing. */
   commit(lease: Lease, commit: Commit): Promise<CommitResult>;
   /** The last row; null if the log is empty. */
   load(sessionId: string): Promise<StateAt | null>;
@@ -167,6 +237,12 @@ export interface Store {
   post(sessionId: string, message: InboxMessage): Promise<PostResult>;
   /** Messages that were not consumed, in the order in which they were posted. */
   inbox(sessionId: string): Promise<readonly InboxMessage[]>;
+  /**
+   * The ids of all messages that were ever taken in this session, consumed ones too: in the order of their bytes, those after `after`,
+   * at most `limit`. Whoever copies a session needs them, because an id is taken for ever.
+   */
+  messageIds(sessionId: string, options: MessageIdsOptions): Promise<readonly string[]>;
+  /** Lists sessions, the newest first. */
   list(options?: ListOptions): Promise<readonly SessionSummary[]>;
   /** What `list` says of this session; null if there is no such session. Costs the same however long the log is. */
   describe(sessionId: string): Promise<SessionSummary | null>;
@@ -174,14 +250,33 @@ export interface Store {
   asking(options?: AskingOptions): Promise<readonly AskingSession[]>;
   /** Sessions that nobody holds and that have a message in the inbox or a due time that has passed; the longest due first. */
   due(now: number, limit: number, isDead?: (holder: Holder) => boolean): Promise<readonly string[]>;
-  /** Calls back when a session's log or inbox changes, by this process or another; returns a function that stops it. */
+  /**
+   * Calls back when a session's log or inbox changes, by this process or another; returns a function that stops it. When the
+   * store is closed, the listeners are told of a gap, so that they learn it at their next look.
+   */
   watch(listener: (change: Change) => void): () => void;
+  /**
+   * True: each commit and each message that comes while somebody watches is told in a bounded time, or a gap is. Then nobody
+   * needs a timer to follow a session. Otherwise a change is a hint that may be missed, and whoever follows a session looks
+   * at it now and then. A store that wraps another one, and keeps changes back, must not say true. Default: false.
+   */
+  readonly tellsAllChanges?: boolean;
   /** Keeps bytes for a session under their SHA-256 (hex), and returns it. */
   putBlob(sessionId: string, bytes: Uint8Array): Promise<string>;
+  /** The bytes of a blob; null if the session has none of this hash. */
   getBlob(sessionId: string, hash: string): Promise<Uint8Array | null>;
   /** Removes a session, its log, inbox and blobs. Unless `force`, it is refused as `session_active` while held or while a run is active. */
-  delete(sessionId: string, options: { readonly now: number; readonly force?: boolean }): Promise<boolean>;
+  delete(
+    sessionId: string,
+    options: {
+      /** The present time, in epoch milliseconds. */
+      readonly now: number;
+      /** Whether to delete it although it is held or a run is active. Default: false. */
+      readonly force?: boolean;
+    },
+  ): Promise<boolean>;
   /** Looks for damage: gaps, rows that do not parse, blobs that do not match their hash. */
   verify(sessionId?: string): Promise<readonly Problem[]>;
+  /** Ends the work of the store. What is asked of it afterwards is refused as `store_closed`. */
   close(): Promise<void>;
 }

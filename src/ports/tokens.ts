@@ -15,10 +15,18 @@ export type Tokenizer = {
 export type Sized = Pick<ModelRequest, "systemPrompt" | "messages" | "tools">;
 
 /** A number of tokens. A provider has counted `counted` of them; the rest is an estimate. */
-export type TokenCount = { readonly tokens: number; readonly counted: number };
+export type TokenCount = {
+  /** The tokens of the messages together. */
+  readonly tokens: number;
+  /** How many of the messages were counted anew. */
+  readonly counted: number;
+};
 
+/** Counts tokens. */
 export type TokenEstimator = {
+  /** The tokens of a text. */
   readonly text: (text: string) => number;
+  /** The tokens of a message. */
   readonly message: (message: Message) => number;
   /** A whole request, estimated without a provider's count. */
   readonly request: (request: Sized) => number;

@@ -3,7 +3,8 @@
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Json, Message, ToolCallPart, ToolOutput } from "../core/data/message.js";
-import type { JsonSchema, ProviderToolReference, ToolSpecification } from "./model.js";
+import type { PermissionRule } from "../core/machine/reserved-events.js";
+import type { JsonSchema, ProviderToolReference } from "./model.js";
 import type { Services } from "./services.js";
 import type { SessionData, ToolData } from "./session-data.js";
 
@@ -24,6 +25,11 @@ export type ToolContext<Deps = unknown> = {
   readonly attempt: number;
   readonly sessionId: string;
   readonly runId: string;
+  /**
+   * Who began the session: the principal of a server's request, or `by` of the first `run` or `send`. A child session has
+   * that of its parent. Absent if nobody was named.
+   */
+  readonly principal?: string;
   /** The agent's `deps`. */
   readonly deps: Deps;
   /** The agent's services: the built-in ones, and those of its author and plugins. */
@@ -64,6 +70,7 @@ export type StepContext = {
   readonly tries: number;
 };
 
+/** How a step of a tool is taken. */
 export type StepOptions = {
   /**
    * If true, the start is committed before `run` is called, and after a crash in between it is not called again: the
@@ -78,6 +85,7 @@ export type StepOptions = {
   readonly cleanup?: boolean;
 };
 
+/** What a tool asks a person. */
 export type Question<T = Json> = {
   /** What the person reads: at most 10,000 characters. */
   readonly message: string;
@@ -91,9 +99,18 @@ export type Question<T = Json> = {
   readonly expiresInMs?: number;
 };
 
+/** What became of a question. */
 export type Answered<T = Json> =
-  | { readonly type: "answered"; readonly value: T; readonly by?: string }
+  /** A person answered. */
+  | {
+      readonly type: "answered";
+      /** What the person answered. */
+      readonly value: T;
+      readonly by?: string;
+    }
+  /** A person does not want to answer. */
   | { readonly type: "declined"; readonly note?: string }
+  /** Nobody answered in time. */
   | { readonly type: "expired" };
 
 /** What JSON makes of a value. */
@@ -118,9 +135,11 @@ export type Jsonified<T> = unknown extends T
 /** A tool step that is over, for a tool that finds out what became of its call. */
 export type FinishedToolStep = {
   readonly step: string;
+  /** How it ended. */
   readonly outcome: "ok" | "error" | "answered";
   /** What it gave, or what a person answered. */
   readonly value?: Json;
+  /** The message of its error. */
   readonly message?: string;
 };
 
@@ -134,10 +153,11 @@ export type RecoverOption =
   | "fail"
   /** Finds out from the outside world whether the call took effect. */
   | {
+      /** Finds out what became of a call that had started in a process that died. */
       readonly reconcile: (
         call: { readonly input: unknown } & Pick<
           ToolContext,
-          "idempotencyKey" | "signal" | "sessionId" | "runId" | "deps"
+          "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps"
         > & {
             /** The tool steps of the call that are over, in the order of the log. */
             readonly steps: readonly FinishedToolStep[];
@@ -145,9 +165,18 @@ export type RecoverOption =
       ) => Promise<Reconciled>;
     };
 
+/** What became of a call that had started. */
 export type Reconciled =
-  | { readonly status: "finished"; readonly output: unknown; readonly isError?: boolean }
+  /** The call took effect, and this is its result. */
+  | {
+      readonly status: "finished";
+      /** What the tool gave. */
+      readonly output: unknown;
+      readonly isError?: boolean;
+    }
+  /** The call took no effect: it runs again. */
   | { readonly status: "not_started" }
+  /** Nobody knows: a person is asked. */
   | { readonly status: "unknown" };
 
 /** How failed attempts of a call are tried again. A call that waits for its next attempt keeps nothing else waiting. */
@@ -155,7 +184,12 @@ export type ToolRetry = {
   /** The most attempts of a call, the first one included: 1 to 20. Default: 3. */
   readonly attempts?: number;
   /** Each wait is twice as long as the one before. Up to half of it is cut. Defaults: 500 and 30,000 ms. */
-  readonly backoff?: { readonly baseMs?: number; readonly maxMs?: number };
+  readonly backoff?: {
+    /** The wait before the second attempt, in milliseconds. Default: 500. */
+    readonly baseMs?: number;
+    /** The longest wait, in milliseconds. Default: 30,000. */
+    readonly maxMs?: number;
+  };
   /** Whether this error is worth another attempt. Default: each is. If the function throws, the call is not tried again. */
   readonly when?: (error: unknown) => boolean;
 };
@@ -165,14 +199,21 @@ export type InputSchema<Input> = StandardSchemaV1<unknown, Input> | JsonSchema |
 
 /** The return type of the AI SDK's `jsonSchema()` and `zodSchema()`. */
 export type AiSdkSchema<Input> = {
+  /** The JSON Schema. */
   readonly jsonSchema: unknown;
+  /** Checks a value by the schema that this one was made from. */
   readonly validate?: ((value: unknown) => unknown) | undefined;
+  /** Only for the type. */
   readonly _type?: Input;
 };
 
+/** What a model can call. */
 export type Tool<Input = unknown, Output = unknown> = {
+  /** The name by which the model calls it: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string;
+  /** What it does and when to use it, for the model. */
   readonly description: string;
+  /** The schema of its input. An input that does not fit goes back to the model as an error. */
   readonly input: InputSchema<Input>;
   /** True if the tool changes nothing. Then it may run without approval, and may run again. Default: false. */
   readonly readOnly?: boolean;
@@ -215,57 +256,67 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output> | AsyncIterable<Output>;
 };
 
+/** A tool of any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.
 export type AnyTool = Tool<any, any>;
 
 /** The call that needs permission, with the input that it would run with. */
 export type PermissionRequest = {
   readonly callKey: string;
+  /** The call as the model asked for it. */
   readonly toolCall: ToolCallPart;
-  readonly tool: { readonly name: string; readonly readOnly: boolean };
+  /** The tool. */
+  readonly tool: {
+    readonly name: string;
+    /** Whether the tool says that it changes nothing. */
+    readonly readOnly: boolean;
+  };
   readonly input: Json;
 };
 
 /** What the checks of a call get beside it. */
 export type PermissionContext = Pick<
   ToolContext,
-  "sessionId" | "runId" | "toolCallId" | "deps" | "signal" | "messages"
+  "sessionId" | "runId" | "principal" | "toolCallId" | "deps" | "signal" | "messages"
 > & {
   /** The session's data, frozen. */
   readonly data: SessionData;
 };
 
+/** Whether a call may run. A verdict as an object may name the rule that it goes by. */
 export type Permission =
   | "allow"
   | "ask"
   | "deny"
-  | { readonly verdict: "allow" }
-  | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
-  | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: boolean };
+  /** The call runs. */
+  | ({ readonly verdict: "allow" } & ByRule)
+  /** A person is asked. */
+  | ({
+      readonly verdict: "ask";
+      /** What the person is asked. Default: a sentence that names the tool. */
+      readonly question?: string;
+      /** After so many milliseconds nobody can answer, and the call is denied. Default: it does not expire. */
+      readonly expiresInMs?: number;
+    } & ByRule)
+  /** The call does not run. */
+  | ({
+      readonly verdict: "deny";
+      /** Why it may not. The model reads it. */
+      readonly reason: string;
+      /** If true, the run ends as well. Default: false. */
+      readonly stopRun?: boolean;
+    } & ByRule);
+
+/** The rule that decided. The log keeps it with the decision, so that it tells why a call ran without a question. */
+type ByRule = {
+  /** The rule by which it was decided. It is recorded. */
+  readonly rule?: PermissionRule;
+};
 
 /**
  * Decides whether a call may run. If it throws, takes more than 10 s, or gives an answer that cannot be read, the call is
  * denied.
  */
 export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
-
-/** A call that cannot be used as the model wrote it. */
-export type RepairRequest = {
-  readonly call: ToolCallPart;
-  readonly problem: {
-    readonly kind: "unknown_tool" | "invalid_json" | "invalid_input";
-    readonly message: string;
-  };
-  /** What the model was told of the tool; absent if it named none that this run may use. */
-  readonly specification?: ToolSpecification;
-};
-
-/**
- * Mends a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
- * like any other call, once. A function that throws, or takes more than 10 s, mends nothing.
- */
-export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
-// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing mends nothing.
-export type Repaired = { readonly name?: string; readonly input?: unknown } | null | undefined | void;
 
 export type { ToolOutput };

@@ -14,7 +14,11 @@ import type { SourceReference } from "../core/machine/sources.js";
 import type { CallOutcome, Purpose, Status } from "../core/machine/state.js";
 
 /** `startedAt` is in epoch milliseconds, `durationMs` in milliseconds. */
-export type TraceSpan = { readonly startedAt: number; readonly durationMs: number };
+export type TraceSpan = {
+  /** When it started, in epoch milliseconds. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+};
 
 /** A call of a hook. Its start is computed from the event that it took part in. */
 export type TracedHook = TraceSpan &
@@ -23,6 +27,7 @@ export type TracedHook = TraceSpan &
     readonly callKey?: string;
   };
 
+/** One attempt of a model call. */
 export type TracedAttempt = TraceSpan & {
   readonly attempt: number;
   readonly model: string;
@@ -45,6 +50,7 @@ export type TracedAttempt = TraceSpan & {
 
 /** A wait for a person's answer, for an external result, or for another agent. */
 export type TracedWait = TraceSpan & {
+  /** What was waited for. */
   readonly for: "person" | "external" | "child";
   /** Who answered, in the words of the program that passed the answer on. */
   readonly by?: string;
@@ -55,6 +61,7 @@ export type TracedWait = TraceSpan & {
 /** A tool step, with all its tries. */
 export type TracedToolStep = TraceSpan & {
   readonly step: string;
+  /** Whether it gave a value or failed. */
   readonly outcome: "ok" | "error";
   /** Absent if it was tried once. */
   readonly tries?: number;
@@ -67,10 +74,12 @@ export type TracedToolStep = TraceSpan & {
 /** An attempt of a tool call that failed. */
 export type TracedTry = TraceSpan & {
   readonly attempt: number;
+  /** What happened. */
   readonly message: string;
   readonly retryInMs: number;
 };
 
+/** One tool call. */
 export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
@@ -83,6 +92,7 @@ export type TracedCall = {
   readonly ran?: TraceSpan & { readonly attempt: number };
   /** The attempts that failed and were tried again. Absent: none. */
   readonly failed?: readonly TracedTry[];
+  /** The times in which the call waited, in order. */
   readonly waits: readonly TracedWait[];
   /** The tool steps of the call, in the order of the log; absent if there were none. */
   readonly steps?: readonly TracedToolStep[];
@@ -104,7 +114,9 @@ type OfTrace = {
   readonly traceId: string;
 };
 
+/** One part of a trace: the start of the run, a step, a compaction, a handoff, or the end. */
 export type TraceRecord =
+  /** A run began. */
   | (OfTrace & {
       readonly type: "run_started";
       readonly at: number;
@@ -112,8 +124,14 @@ export type TraceRecord =
       /** The beginning of the run's input. */
       readonly input: string;
       /** The call of another session that started this run, and the trace of that call's run. */
-      readonly parent?: { readonly sessionId: string; readonly callKey: string; readonly traceId: string };
+      readonly parent?: {
+        readonly sessionId: string;
+        readonly callKey: string;
+        /** The trace of the parent's run. */
+        readonly traceId: string;
+      };
     })
+  /** A model call and the tool calls that it asked for. */
   | (OfTrace &
       TraceSpan & {
         readonly type: "step";
@@ -127,18 +145,35 @@ export type TraceRecord =
          * What is the same as in the call before, and may come from a provider's cache: how many leading messages; the
          * system prompt; the tools, and which of them may be used.
          */
-        readonly reused: { readonly messages: number; readonly prompt: boolean; readonly tools: boolean };
+        readonly reused: {
+          readonly messages: number;
+          /** Whether the system prompt is the same. */
+          readonly prompt: boolean;
+          /** Whether the tools are the same. */
+          readonly tools: boolean;
+        };
         /** The settings of the model call; absent if there were none. Stop sequences are redacted. */
         readonly settings?: ModelSettings;
         /** The texts of context sources that the run goes by: on its first step. */
         readonly sources?: readonly TracedSource[];
         /** The number of the last entry of the log that these messages show. */
         readonly contextSeq: number;
+        /** The attempts of the model call. */
         readonly attempts: readonly TracedAttempt[];
+        /** The tool calls of the step. */
         readonly calls: readonly TracedCall[];
+        /** The hooks that were called. */
         readonly hooks: readonly TracedHook[];
-        readonly states: readonly { readonly at: number; readonly from: Status; readonly to: Status }[];
+        /** How the state of the session changed, in order. */
+        readonly states: readonly {
+          readonly at: number;
+          /** The state before. */
+          readonly from: Status;
+          /** The state after. */
+          readonly to: Status;
+        }[];
       })
+  /** A compaction of the conversation. */
   | (OfTrace & {
       readonly type: "compaction";
       readonly at: number;
@@ -147,18 +182,23 @@ export type TraceRecord =
       readonly usage?: Usage;
       /** The code of the fault, if the compaction failed. */
       readonly fault?: string;
+      /** The hooks that were called. */
       readonly hooks: readonly TracedHook[];
     })
+  /** A handoff to another agent. */
   | (OfTrace & {
       readonly type: "handoff";
       readonly at: number;
       /** The call that asked for it. */
       readonly callKey: string;
+      /** The agent that had the session. */
       readonly from: string;
+      /** The agent that has it from now on. */
       readonly to: string;
       /** How many messages a filter left of the conversation. Absent: the next agent is shown all of it. */
       readonly messages?: number;
     })
+  /** A run ended. */
   | (OfTrace &
       TraceSpan & {
         readonly type: "run_finished";
@@ -169,6 +209,7 @@ export type TraceRecord =
         /** The code of the fault that ended the run. */
         readonly fault?: string;
         readonly usage: Usage;
+        /** Model calls that were committed. */
         readonly steps: number;
         /** How often a process continued the run after another process had died or left it. */
         readonly restarts: number;
@@ -176,6 +217,7 @@ export type TraceRecord =
         readonly hooks: readonly TracedHook[];
       });
 
+/** The record of one type. */
 export type TraceRecordOf<Type extends TraceRecord["type"]> = Extract<TraceRecord, { readonly type: Type }>;
 
 /** The records of a run, or of all runs of a session, in order. */

@@ -29,6 +29,7 @@ import {
   waitAttributes,
 } from "./span-attributes.js";
 
+/** How spans are made. */
 export type OpenTelemetryOptions = {
   /** Default: the global provider's tracer `pawl`. */
   readonly tracer?: Tracer;

@@ -31,6 +31,11 @@ export async function joinedRun(session: PostedSession, runId: string): Promise<
   return { runId: state.runId, after: state.startSeq - 1 };
 }
 
+/** A run that has not ended, from its start. One that nobody has taken yet begins behind everything. */
+export async function placeOfRun(session: PostedSession, runId: string): Promise<RunPlace> {
+  return { runId, after: await startOf(session, runId) };
+}
+
 /** The run that is under way or waits, from its start; null if there is none. */
 export async function presentRun(session: PostedSession): Promise<RunPlace | null> {
   const state = await session.state();

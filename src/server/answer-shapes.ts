@@ -53,13 +53,14 @@ const usage = anyObject;
 
 /** Named in the OpenAPI document. */
 export const answerSchemas = {
-  Session: exactly(listed),
+  Session: exactly({ ...listed, hasChildren: flag, lastRun: orNull(exactly({ runId: text, steps: whole, usage })) }),
   SessionNow: exactly({
     ...listed,
     run: orNull(exactly({ runId: text, startSeq: whole, counters: anyObject, usage, result: orNull(anyObject) })),
     waiting: list({ $ref: "#/components/schemas/Approval" }),
   }),
   Approval: atLeast({ sessionId: text, runId: text, callKey: text, name: text, input: anything, why: text }),
+  AnsweredCall: atLeast({ sessionId: text, callKey: text, name: text, answer: text, at: number }),
   RunResult: atLeast({ sessionId: text, runId: text, status: text, text, usage, steps: whole }),
   Event: atLeast({ type: text, sessionId: text, seq: whole, index: whole, at: number }),
   Message: atLeast({ role: { enum: ["user", "assistant", "tool", "system"] }, parts: list(anyObject) }),
@@ -71,9 +72,10 @@ export const answerSchemas = {
     prefixItems: [
       ...[whole, text, whole, number, number, whole, orNull(whole), orNull(whole), orNull(whole), list(text)],
       list({ type: "array", prefixItems: [text, orNull(text), orNull(number)], items: false }),
+      ...[number, number],
     ],
     items: false,
-    minItems: 11,
+    minItems: 13,
   },
   RequestTokens: exactly({ tools: whole, systemPrompt: whole, messages: list(whole), total: whole }),
   RequestDifference: exactly({
@@ -123,10 +125,27 @@ export const answers = {
   approvals: json(
     page("approvals", { allOf: [named("Approval"), atLeast({ tool: orNull(atLeast({ name: text })) })] }, text),
   ),
+  answeredCalls: json(page("answered", named("AnsweredCall"), text)),
   events: json(page("events", named("Event"), text)),
+  matches: json(
+    page(
+      "matches",
+      exactly(
+        {
+          ...{ seq: whole, index: whole, at: number, type: text, runId: text, modelCallIndex: whole, callKey: text },
+          ...{ name: text, where: { enum: ["request", "text", "reasoning", "call", "result", "summary"] } },
+          ...{ before: text, match: text, after: text },
+        },
+        ...["runId", "modelCallIndex", "callKey", "name"],
+      ),
+      text,
+    ),
+  ),
   entries: json(page("entries", named("Entry"), whole)),
   trace: json(page("records", named("TraceRecord"), whole)),
-  steps: json(exactly({ columns: list(text), steps: list(named("StepRow")), next: orNull(whole) })),
+  steps: json(
+    exactly({ columns: list(text), steps: list(named("StepRow")), events: list(named("Event")), next: orNull(whole) }),
+  ),
   request: json(
     exactly({
       request: atLeast({ runId: text, modelCallIndex: whole, attempt: whole, messages: list(named("Message")) }),
@@ -135,5 +154,6 @@ export const answers = {
     }),
   ),
   replay: json(exactly({ replay: anyObject })),
+  code: json(exactly({ code: text })),
   ticket: json(exactly({ half: text, expiresAt: number })),
 } as const;

@@ -1,8 +1,9 @@
 /**
  * A stream whose events another protocol defines: written as they come, as fast as the socket takes them.
  *
- * It has no place to go on from: a client that lost it asks for the whole run again. A client that leaves ends the reading,
- * and never the run.
+ * 1. It has no place to go on from: a client that lost it asks for the whole run again.
+ * 2. A client that leaves ends the reading, and never the run.
+ * 3. A stream that ends before its events do is never taken for a whole one.
  */
 import { PawlError } from "../index.js";
 import { beatFrame } from "./frames.js";
@@ -11,10 +12,15 @@ import type { OpenStream } from "./watch.js";
 
 export type EventFormat = {
   readonly headers: { readonly [name: string]: string };
-  /** The event that tells that the stream broke off. */
+  /** The event that tells of a failure. */
   readonly failure: (message: string) => object;
   /** What ends a whole stream; null for nothing. */
   readonly end: string | null;
+  /**
+   * How the client learns that the stream ends although its events go on: the connection breaks off ("cut"), or an event
+   * tells it. Null: the client does not take the end of a stream for the end of its events.
+   */
+  readonly early: "cut" | object | null;
 };
 
 const encoder = new TextEncoder();
@@ -24,7 +30,7 @@ export function eventStream(
   events: AsyncGenerator<object, void, undefined>,
   left: AbortController,
   sink: Sink,
-  { failure, end }: EventFormat,
+  { failure, end, early }: EventFormat,
 ): OpenStream {
   let isQuiet = true;
   const write = (data: string): void => {
@@ -41,18 +47,23 @@ export function eventStream(
         write(JSON.stringify(event));
         if (sink.unsent() > enoughUnsent) await sink.drained();
       }
-      if (end !== null && !left.signal.aborted) write(end);
+      if (left.signal.aborted) return;
+      if (end !== null) write(end);
     } catch (error) {
-      const message = error instanceof PawlError ? error.message : "The stream broke off. Load it again.";
-      if (!left.signal.aborted) write(JSON.stringify(failure(message)));
+      if (left.signal.aborted) return;
+      write(
+        JSON.stringify(failure(error instanceof PawlError ? error.message : "The stream broke off. Load it again.")),
+      );
     }
     sink.end();
   }
 
   return {
-    // These protocols have no word for it: the connection ends, and the client comes back.
     bye() {
+      if (left.signal.aborted) return;
       left.abort();
+      if (early === "cut") return sink.cut();
+      if (early !== null) write(JSON.stringify(early));
       sink.end();
     },
     beat() {

@@ -3,7 +3,8 @@
  * not keep up is told `lagged`, and goes on from the logs.
  */
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
-import { beatFrame, controlFrame, retryFrame } from "./frames.js";
+import type { ControlFrame, LiveSource } from "./client/index.js";
+import { beatFrame, byeFrame, controlFrame, retryFrame } from "./frames.js";
 import { enoughUnsent, type Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
@@ -11,32 +12,37 @@ export type FamilyRules = {
   readonly redact: Redact;
   /** Whether a session of the family may be shown. Asked once for each. */
   readonly mayRead: (sessionId: string) => Promise<boolean>;
+  readonly live: LiveNews;
 };
+
+/** Where the live items of the session at the top come from, as far as this is known, and who is told when it changes. */
+export type LiveNews = { latest: LiveSource; onChange: (live: LiveSource) => void };
 
 const encoder = new TextEncoder();
 
 /**
- * @param opening the first frame
+ * @param opening the first frame, except for where live items come from
  * @param left is aborted when the stream has ended
  */
 export function familyStream(
   items: AsyncIterable<FamilyItem>,
-  opening: Uint8Array,
+  opening: Omit<Extract<ControlFrame, { readonly type: "open" }>, "live">,
   left: AbortController,
-  { redact, mayRead }: FamilyRules,
+  { redact, mayRead, live }: FamilyRules,
   sink: Sink,
 ): OpenStream {
   let isQuiet = true;
   let isOver = false;
   const write = (bytes: Uint8Array): void => {
+    if (isOver) return;
     isQuiet = false;
     sink.write(bytes);
   };
 
   function end(bytes: Uint8Array): void {
     if (isOver) return;
-    isOver = true;
     write(bytes);
+    isOver = true;
     sink.end();
     left.abort();
   }
@@ -45,7 +51,8 @@ export function familyStream(
     const shown = createFamilyRedaction(redact);
     const readable = new Map<string, boolean>();
     write(retryFrame);
-    write(opening);
+    write(controlFrame({ ...opening, live: live.latest }));
+    live.onChange = (found) => write(controlFrame({ type: "live", live: found }));
     for await (const item of items) {
       const { sessionId } = item;
       const isReadable = readable.get(sessionId) ?? (await mayRead(sessionId));
@@ -57,16 +64,16 @@ export function familyStream(
       }
       if (sink.unsent() > enoughUnsent) await sink.drained();
     }
-    end(controlFrame({ type: "bye", why: "drain", retryMs: 1_500 }));
+    end(byeFrame("drain"));
   }
 
   sink.onClose(() => {
     isOver = true;
     left.abort();
   });
-  pump().catch(() => end(controlFrame({ type: "bye", why: "error", retryMs: 1_500 })));
+  pump().catch(() => end(byeFrame("error")));
   return {
-    bye: (why, retryMs = 1_500) => end(controlFrame({ type: "bye", why, retryMs })),
+    bye: (why, retryMs) => end(byeFrame(why, retryMs)),
     beat() {
       if (isQuiet && !isOver) sink.write(beatFrame);
       isQuiet = true;

@@ -3,7 +3,8 @@
  * place as id; nothing else has one, so that `Last-Event-ID` is always a place in the log.
  */
 import type { StreamItem } from "../index.js";
-import type { ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
+import type { ByeReason, ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
+import { placeOf } from "./client/view.js";
 
 /** A frame that several watchers are sent: the same bytes for each. */
 export type SharedFrame = {
@@ -18,17 +19,25 @@ export type SharedFrame = {
 
 const encoder = new TextEncoder();
 
-export const retryFrame = encoder.encode("retry: 1500\n\n");
+/** When a client comes back if nothing else is said, in milliseconds. */
+const defaultRetryMs = 1_500;
+
+export const retryFrame = encoder.encode(`retry: ${defaultRetryMs}\n\n`);
 export const beatFrame = encoder.encode(": beat\n\n");
 
 export function controlFrame(frame: ControlFrame | ListFrame | SnapshotFrame): Uint8Array {
   return encoder.encode(`data: ${JSON.stringify(frame)}\n\n`);
 }
 
+/** The last frame of a stream. */
+export function byeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8Array {
+  return controlFrame({ type: "bye", why, retryMs });
+}
+
 /** The frame of an item. Deltas have frames of their own: `deltaFrame`. */
 export function itemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
   const isEvent = "seq" in item;
-  const place = isEvent ? `${item.seq}.${item.index}` : null;
+  const place = isEvent ? placeOf(item) : null;
   const id = place === null ? "" : `id: ${place}\n`;
   return {
     bytes: encoder.encode(`${id}data: ${JSON.stringify(item)}\n\n`),

@@ -2,7 +2,7 @@
  * A session that somebody watches in this process: one follower of its log, one source of deltas, any number of watchers.
  *
  * 1. A frame is made once, and each watcher is sent the same bytes.
- * 2. Text deltas of one part that come within 25 ms after a frame share the next one.
+ * 2. Deltas of one text that come within a moment after a frame share the next one; the more watch, the longer it is.
  * 3. The hub holds the message that is being streamed, by the rule of clients, so that a watcher who joins is told it.
  * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
  */
@@ -15,6 +15,7 @@ import {
   type SnapshotFrame,
   type StreamView,
 } from "./client/index.js";
+import { placeOf } from "./client/view.js";
 import { controlFrame, deltaFrame, itemFrame, type SharedFrame } from "./frames.js";
 
 /** Somebody who watches a session. */
@@ -29,8 +30,8 @@ export type Watcher = {
 
 export type HubSource = {
   /**
-   * The items of the session behind the present end of its log, until the signal is aborted. `onLive` is told where live
-   * items come from, at first and whenever that changes.
+   * The items of the session behind the present end of its log, until the signal is aborted. Deltas of one text that wait
+   * are joined. `onLive` is told where live items come from, at first and whenever that changes.
    */
   readonly items: (signal: AbortSignal, onLive: (live: LiveSource) => void) => AsyncIterable<StreamItem>;
 };
@@ -45,8 +46,14 @@ export type Hub = {
   readonly leave: (watcher: Watcher) => void;
 };
 
-/** How long a text delta waits for others of the same part, in milliseconds. */
-const gatherMs = 25;
+/**
+ * How long the hub reads no further after a piece of text, in milliseconds: what comes meanwhile becomes one frame. This
+ * saves the work of many sockets. One watcher costs little and sees each word at once; a hundred wait as long as no
+ * reader notices.
+ */
+function pauseMs(watchers: number): number {
+  return Math.min(25, Math.max(1, watchers / 4));
+}
 
 /** @param onEmpty called when the last watcher has left */
 export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () => void): Hub {
@@ -54,63 +61,26 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
   const view: StreamView = createStreamView();
   const over = new AbortController();
   let live = firstLive;
-  let gathered: DeltaFrame | null = null;
-  let timer: ReturnType<typeof setTimeout> | null = null;
   let started = false;
 
   function publish(frame: SharedFrame): void {
     for (const watcher of watchers) watcher.send(frame);
   }
 
-  function sendGathered(): void {
-    if (gathered === null) return;
-    const frame = gathered;
-    gathered = null;
-    publish(deltaFrame(frame));
-  }
-
-  function flush(): void {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-    sendGathered();
-  }
-
-  /** The first text goes out at once. What comes soon after it waits, and shares the next frame. */
-  function gather(): void {
-    if (timer !== null || gathered === null) return;
-    sendGathered();
-    timer = setTimeout(() => {
-      timer = null;
-      gather();
-    }, gatherMs);
-  }
-
-  function takeDelta(item: Extract<StreamItem, { readonly type: "delta" }>): void {
-    const { delta } = item;
-    view.apply({ data: { type: "delta", n: 1, delta } });
-    const joined = gathered === null ? null : joinedWith(gathered, delta);
-    if (joined === null) flush();
-    gathered = joined ?? { type: "delta", n: 1, delta };
-    const isText = delta.kind === "text-delta" || delta.kind === "reasoning-delta" || delta.kind === "tool-input-delta";
-    if (!isText) flush();
-    else gather();
-  }
-
   function take(item: StreamItem): void {
     if (item.type === "delta") {
-      takeDelta(item);
+      const frame: DeltaFrame = { n: 1, ...item };
+      view.apply({ data: frame });
+      publish(deltaFrame(frame));
       return;
     }
-    flush();
-    if ("seq" in item) {
-      view.apply({ id: `${item.seq}.${item.index}`, data: item });
-    } else if (item.type === "snapshot") view.apply({ data: item });
+    if ("seq" in item) view.apply({ id: placeOf(item), data: item });
+    else if (item.type === "snapshot") view.apply({ data: item });
     publish(itemFrame(item));
   }
 
   function tellLive(found: LiveSource): void {
     if (found === live || over.signal.aborted) return;
-    flush();
     live = found;
     for (const watcher of watchers) watcher.tell(controlFrame({ type: "live", live }));
   }
@@ -118,11 +88,13 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
   async function follow(): Promise<void> {
     let why: ByeReason = "drain";
     try {
-      for await (const item of source.items(over.signal, tellLive)) take(item);
+      for await (const item of source.items(over.signal, tellLive)) {
+        take(item);
+        if (item.type === "delta" && "text" in item.delta) await pause(pauseMs(watchers.size));
+      }
     } catch {
       why = "error";
     }
-    flush();
     for (const watcher of [...watchers]) watcher.bye(why);
   }
 
@@ -130,7 +102,6 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
     live: () => live,
     join(watcher) {
       if (over.signal.aborted) return null;
-      flush();
       watchers.add(watcher);
       if (!started) void follow();
       started = true;
@@ -140,7 +111,6 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
       watchers.delete(watcher);
       if (watchers.size > 0 || over.signal.aborted) return;
       over.abort();
-      if (timer !== null) clearTimeout(timer);
       onEmpty();
     },
   };
@@ -153,11 +123,6 @@ function snapshotOf(view: StreamView): SnapshotFrame | null {
   return { type: "snapshot", ...rest, deltaSeq: seq };
 }
 
-/** Both deltas as one, if the second continues the text of the first. */
-function joinedWith({ n, delta }: DeltaFrame, next: DeltaFrame["delta"]): DeltaFrame | null {
-  if (!("text" in delta) || !("text" in next) || delta.kind !== next.kind || delta.id !== next.id) return null;
-  const isSame =
-    delta.runId === next.runId && delta.modelCallIndex === next.modelCallIndex && delta.attempt === next.attempt;
-  if (!isSame || next.seq !== delta.seq + 1 || "providerMetadata" in delta || "providerMetadata" in next) return null;
-  return { type: "delta", n: n + 1, delta: { ...next, text: delta.text + next.text } };
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,12 +1,13 @@
 /**
  * The hubs of a server, by session: made when somebody begins to watch, forgotten when the last watcher has left.
  */
-import type { Agent, Client, Redact } from "../index.js";
+import type { Client, Redact, SessionSource } from "../index.js";
 import type { LiveSource } from "./client/index.js";
 import { behindEntry } from "./client/view.js";
 import { createHub, type Hub, type HubSource } from "./hub.js";
 import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
+import type { ReadingAgent } from "./reading-agent.js";
 import { redacted } from "./redacted-items.js";
 
 export type Hubs = {
@@ -18,7 +19,7 @@ export type HubParts = {
   readonly links: Links;
   readonly alone: LoneRuns | null;
   readonly client: Client;
-  readonly agents: ReadonlyMap<string, Agent>;
+  readonly agentFor: ReadingAgent;
   readonly redact: Redact;
 };
 
@@ -27,11 +28,12 @@ export function createHubs(parts: HubParts): Hubs {
 
   async function open(sessionId: string): Promise<Hub> {
     const { seq, session } = await parts.client.session(sessionId).state();
-    const agent = session === null ? undefined : parts.agents.get(session.agent);
-    const followed = agent?.session(sessionId) ?? parts.client.session(sessionId);
+    const agent = await parts.agentFor(sessionId, session);
+    // The handle of a session is made when it is used: a hub in whose session nothing happens does not hold one.
+    const events: SessionSource["events"] = (options) => (agent ?? parts.client).session(sessionId).events(options);
     const place = behindEntry(seq);
     const items: HubSource["items"] = (signal, onLive) =>
-      redacted(parts.links.items(followed, place, { signal, onLive }), parts.redact);
+      redacted(parts.links.items({ id: sessionId, events }, place, { signal, onLive }), parts.redact);
     const live = await parts.links.live(sessionId);
     const leave = parts.alone?.joined(sessionId);
     return createHub({ items }, live, () => {

@@ -1,12 +1,13 @@
 /**
  * Who watches the list of sessions: one watch of the store for all of them.
  *
- * 1. The store's watch is a hint. Every few seconds the newest sessions are looked at, so what was missed is told late.
+ * 1. The newest sessions are looked at every few seconds, and after a gap of the store's watch. So what was missed is told
+ *    late, and so is what no store tells: that a session has another holder, or none.
  * 2. Each watcher is told only of sessions that its principal may read.
  * 3. Changes are gathered, so a busy session costs a few frames a second, and nothing while nobody watches.
  */
 import { pendingApprovals, type SessionInfo, type SessionSummary, type Store } from "../index.js";
-import type { ApprovalCount, ListFrame } from "./client/index.js";
+import type { ApprovalCount, ListedSession, ListFrame } from "./client/index.js";
 
 export type ListWatcher = {
   readonly tell: (frame: ListFrame) => void;
@@ -25,15 +26,12 @@ export type ListWatch = {
 export type ListSource = {
   readonly store: Store;
   readonly infoOf: (summary: Pick<SessionSummary, "sessionId" | "info">) => Promise<SessionInfo | null>;
-  readonly listed: (
-    summary: SessionSummary,
-    info: SessionInfo | null,
-  ) => Extract<ListFrame, { type: "session" }>["session"];
+  readonly listed: (summary: SessionSummary, info: SessionInfo | null) => Promise<ListedSession>;
 };
 
 const gatherMs = 250;
 const sweepMs = 5_000;
-/** Sessions that a sweep looks at, and that may change at once before all lists are loaded anew. */
+/** Sessions that a sweep looks at, and that may change at once before all lists are loaded again. */
 const most = 200;
 const mostApprovals = 500;
 
@@ -51,8 +49,9 @@ export function createListWatch({ store, infoOf, listed }: ListSource): ListWatc
   }
 
   function start(): () => void {
-    const unwatch = store.watch(({ sessionId }) => note(sessionId));
-    const sweeping = setInterval(() => void sweep(true).catch(() => {}), sweepMs);
+    const lookAgain = () => void sweep(true).catch(() => {});
+    const unwatch = store.watch(({ sessionId }) => (sessionId === undefined ? lookAgain() : note(sessionId)));
+    const sweeping = setInterval(lookAgain, sweepMs);
     void sweep(false).catch(() => {});
     return () => {
       unwatch();
@@ -79,7 +78,7 @@ export function createListWatch({ store, infoOf, listed }: ListSource): ListWatc
     try {
       const ids = [...changed];
       changed.clear();
-      if (ids.length > most) for (const watcher of watchers.keys()) watcher.tell({ type: "list_changed" });
+      if (ids.length > most) tellAll({ type: "list_changed" });
       else for (const id of ids) await tellOf(id);
       await tellApprovals();
     } catch {
@@ -96,7 +95,7 @@ export function createListWatch({ store, infoOf, listed }: ListSource): ListWatc
     // An id says something to nobody who might not have read the session: it is not told.
     if (summary === null) return tellAll({ type: "list_changed" });
     const info = await infoOf(summary);
-    const frame: ListFrame = { type: "session", session: listed(summary, info) };
+    const frame: ListFrame = { type: "session", session: await listed(summary, info) };
     for (const watcher of [...watchers.keys()]) if (await watcher.mayRead(sessionId, info)) watcher.tell(frame);
   }
 
@@ -105,30 +104,38 @@ export function createListWatch({ store, infoOf, listed }: ListSource): ListWatc
   }
 
   async function tellApprovals(): Promise<void> {
-    for (const [watcher, last] of [...watchers]) {
-      const now = await countFor(watcher);
-      if (now === null || !watchers.has(watcher) || (now.count === last?.count && now.more === last.more)) continue;
+    for (const [watcher, now] of await countFor([...watchers.keys()])) {
+      const last = watchers.get(watcher);
+      if (last === undefined || (now.count === last?.count && now.more === last.more)) continue;
       watchers.set(watcher, now);
       watcher.tell({ type: "approvals", ...now });
     }
   }
 
-  async function countFor({ mayAnswer }: ListWatcher): Promise<ApprovalCount | null> {
-    if (mayAnswer === null) return null;
-    let count = 0;
+  /** How many calls wait for each of those who may answer any. The list is read once for all of them. */
+  async function countFor(some: readonly ListWatcher[]): Promise<ReadonlyMap<ListWatcher, ApprovalCount>> {
+    const counts = new Map<ListWatcher, ApprovalCount>();
+    for (const watcher of some) if (watcher.mayAnswer !== null) counts.set(watcher, { count: 0, more: false });
+    const counting = new Set(counts.keys());
+    if (counting.size === 0) return counts;
     for await (const { sessionId, session } of pendingApprovals(store)) {
-      if (!(await mayAnswer(sessionId, await infoOf({ sessionId, info: session })))) continue;
-      if (count === mostApprovals) return { count, more: true };
-      count += 1;
+      const info = await infoOf({ sessionId, info: session });
+      for (const watcher of counting) {
+        if (!(await watcher.mayAnswer?.(sessionId, info))) continue;
+        const { count = 0 } = counts.get(watcher) ?? {};
+        if (count === mostApprovals) counting.delete(watcher);
+        counts.set(watcher, count === mostApprovals ? { count, more: true } : { count: count + 1, more: false });
+      }
+      if (counting.size === 0) break;
     }
-    return { count, more: false };
+    return counts;
   }
 
   return {
     async join(watcher) {
       watchers.set(watcher, null);
       stop ??= start();
-      const count = await countFor(watcher);
+      const count = (await countFor([watcher])).get(watcher) ?? null;
       if (watchers.has(watcher)) watchers.set(watcher, count);
       return count;
     },

@@ -1,21 +1,45 @@
 /**
  * The server as a listener of `node:http`. Streams are written to the socket directly: the same bytes go to each watcher.
+ *
+ * 1. Nobody keeps a connection by being slow: headers, a body and the taking of an answer have their times.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Answer } from "./route.js";
+import { beatFrame } from "./frames.js";
 import { enoughUnsent, type Sink } from "./sink.js";
+import type { Written } from "./written.js";
 
-type Written = {
-  readonly answer: Answer;
-  readonly headers: { readonly [name: string]: string };
-  readonly body: Uint8Array | null;
+/** Options of `http.createServer` that bound how a request arrives. Times are in milliseconds. */
+export type HttpOptions = {
+  /** How long a request's headers may take, in milliseconds. */
+  readonly headersTimeout: number;
+  /** How long a whole request may take, in milliseconds. */
+  readonly requestTimeout: number;
+  /** How often Node looks for connections that are over time, in milliseconds. */
+  readonly connectionsCheckingInterval: number;
+  /** The most bytes of a request's headers. */
+  readonly maxHeaderSize: number;
 };
+
+const maxHeaderSize = 16 * 1024;
+
+/** The body has its own time in this server. The time of the whole request is for bodies that nobody reads. */
+export function httpOptionsFor({ headersMs, bodyMs }: Times): HttpOptions {
+  return Object.freeze({
+    headersTimeout: headersMs,
+    requestTimeout: headersMs + bodyMs,
+    connectionsCheckingInterval: Math.max(10, Math.min(5_000, Math.floor(headersMs / 4))),
+    maxHeaderSize,
+  });
+}
+
+type Times = { readonly headersMs: number; readonly bodyMs: number };
 
 export function createListener(
   handle: (request: Request, port: number | null) => Promise<Written>,
+  { bodyMs }: Pick<Times, "bodyMs">,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
-    void answer(incoming, response, handle).catch(() => {
+    void answer(incoming, response, handle, bodyMs).catch(() => {
       // The answer cannot be written, or the request is none: the connection is of no more use.
       incoming.destroy();
     });
@@ -26,9 +50,12 @@ async function answer(
   incoming: IncomingMessage,
   response: ServerResponse,
   handle: (request: Request, port: number | null) => Promise<Written>,
+  answerMs: number,
 ): Promise<void> {
   const left = new AbortController();
-  response.once("close", () => left.abort());
+  // An abort costs as much as a small request: whoever has the whole answer has not left.
+  const leave = () => response.writableFinished || left.abort();
+  response.on("close", leave);
   const request = toRequest(incoming, left.signal);
   if (request === null) {
     response.writeHead(400).end();
@@ -38,21 +65,33 @@ async function answer(
   const { answer, headers, body } = await handle(request, port);
   if (response.destroyed) return;
   // A body that was refused is not read to its end: the connection cannot be used again.
-  const isLast = !("stream" in answer) && !incoming.complete && incoming.method !== "GET";
+  const isLast = !("stream" in answer) && !incoming.complete && hasBody(incoming);
   response.writeHead(answer.status, isLast ? { ...headers, connection: "close" } : headers);
   if ("stream" in answer) {
+    // A request without a body is over when its stream begins: many idle streams hold nothing of their requests.
+    if (incoming.method === "GET") response.off("close", leave);
+    // The first frames leave with the headers.
+    response.cork();
     response.flushHeaders();
     answer.stream(sinkOf(response));
+    setImmediate(() => response.uncork());
   } else if (incoming.method === "HEAD" || body === null) response.end();
-  else response.end(body);
+  else {
+    response.end(body);
+    if (response.writableLength > 0) destroyLater(response, answerMs + body.byteLength / bytesPerMs);
+  }
   if (isLast) response.once("finish", () => incoming.destroy());
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
 /** Null if the request names no address. */
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | null {
-  const headers = new Headers();
+  const headers: [name: string, value: string][] = [];
   for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2)
-    headers.append(incoming.rawHeaders[index] ?? "", incoming.rawHeaders[index + 1] ?? "");
+    headers.push([incoming.rawHeaders[index] ?? "", incoming.rawHeaders[index + 1] ?? ""]);
   const { method = "GET", url = "/" } = incoming;
   const scheme = "encrypted" in incoming.socket ? "https" : "http";
   const address = `${scheme}://${incoming.headers.host ?? "localhost"}${url.startsWith("/") ? url : "/"}`;
@@ -84,10 +123,45 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
 /** How long the last of a stream may take to leave, in milliseconds. */
 const mostFlushMs = 5_000;
 
+/** The slowest pace at which an answer may be taken. */
+const bytesPerMs = 64;
+
+/** Whoever does not read would keep the connection for ever. */
+function destroyLater(response: ServerResponse, afterMs = mostFlushMs): void {
+  if (response.destroyed) return;
+  const timer = setTimeout(() => response.destroy(), afterMs);
+  timer.unref();
+  response.once("close", () => clearTimeout(timer));
+}
+
+type Chunk = { readonly of: Uint8Array; readonly bytes: Uint8Array };
+
+let lastChunk: Chunk | null = null;
+
+/**
+ * A piece of a body as HTTP/1.1 frames it. The watchers of a session are sent the same bytes one after the other: they are
+ * framed once. Node would frame them for each, and hand three pieces to each socket, which costs a quarter more.
+ */
+function chunkOf(bytes: Uint8Array): Uint8Array {
+  if (lastChunk?.of !== bytes) {
+    const size = Buffer.from(`${bytes.byteLength.toString(16)}\r\n`);
+    lastChunk = { of: bytes, bytes: Buffer.concat([size, bytes, Buffer.from("\r\n")]) };
+  }
+  return lastChunk.bytes;
+}
+
+const endOfBody = "0\r\n\r\n";
+
+/** @param response its headers are sent */
 function sinkOf(response: ServerResponse): Sink {
+  const isChunked = response.chunkedEncoding === true;
+  if (isChunked) response.chunkedEncoding = false;
+  const framed = (bytes: Uint8Array) => (isChunked ? chunkOf(bytes) : bytes);
   return {
     write(bytes) {
-      response.write(bytes);
+      // A stream that has ended stays among the open ones until its connection is closed. A write would throw.
+      if (response.writableEnded || response.destroyed || bytes.byteLength === 0) return;
+      response.write(framed(bytes));
     },
     unsent: () => response.writableLength,
     drained() {
@@ -103,16 +177,19 @@ function sinkOf(response: ServerResponse): Sink {
       });
     },
     end() {
-      response.end();
-      if (response.destroyed || response.writableFinished) return;
-      // Whoever does not read would keep the connection for ever.
-      const timer = setTimeout(() => response.destroy(), mostFlushMs);
-      timer.unref();
-      response.once("close", () => clearTimeout(timer));
+      if (response.writableEnded) return;
+      response.end(isChunked ? endOfBody : undefined);
+      if (!response.writableFinished) destroyLater(response);
+    },
+    cut() {
+      if (response.destroyed || response.writableEnded) return;
+      // What was written before leaves first. No end of the body follows it.
+      response.write(framed(beatFrame), () => response.destroy());
+      destroyLater(response);
     },
     onClose(act) {
       if (response.destroyed || response.writableFinished) act();
-      else response.once("close", act);
+      else response.on("close", act);
     },
   };
 }

@@ -17,9 +17,15 @@ const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[
 
 /**
  * @param port the port that the server listens on; null if it is not known here
+ * @param isPageLoad the request only loads the empty page: a link to it may stand anywhere
  * @throws ServerError `forbidden`
  */
-export function checkOrigin(request: Request, { hosts, origins, peers }: OriginRules, port: number | null): void {
+export function checkOrigin(
+  request: Request,
+  { hosts, origins, peers }: OriginRules,
+  port: number | null,
+  isPageLoad = false,
+): void {
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   if (!isOurHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
     throw new ServerError("forbidden", "The Host of the request is not one of this server's. See its option hosts.");
@@ -28,7 +34,7 @@ export function checkOrigin(request: Request, { hosts, origins, peers }: OriginR
   if (origin !== null && originHost(origin) !== host)
     throw new ServerError("forbidden", "The Origin of the request is not this server's. See its option origins.");
   const site = request.headers.get("sec-fetch-site");
-  if (site !== null && site !== "same-origin" && site !== "none")
+  if (site !== null && site !== "same-origin" && site !== "none" && !isPageLoad)
     throw new ServerError("forbidden", "The request comes from a page of another site.");
 }
 

@@ -7,16 +7,18 @@
  *    needed: a cookie has no port, so the browser sends it to other servers on this machine, and with requests of their pages.
  * 3. Both are signed. Nothing is kept of them, so each process with the same secret knows them.
  */
-import { areEqual, hash, type Principal, randomText, type Scope, scopes } from "./principal.js";
-import { base64url, type Keys } from "./secret.js";
+import { sha256 } from "../platform/hash.js";
+import { fromBase64url, toBase64url } from "./base64url.js";
+import { isSameText, type Principal, randomText, type Scope, scopes } from "./principal.js";
+import type { Keys } from "./secret.js";
 
 export type PageAccess = {
   /** Makes a code that lets one page act as a principal. */
   readonly createCode: (principal: Principal) => string;
   /** Null if the code is unknown, used or too old. */
-  readonly exchange: (code: string, now: number) => Promise<PageTicket | null>;
+  readonly exchange: (code: string, now: number) => PageTicket | null;
   /** The principal of a request with both halves; null if one of them is missing, wrong or too old. */
-  readonly principalOf: (request: Request, now: number) => Promise<Principal | null>;
+  readonly principalOf: (request: Request, now: number) => Principal | null;
 };
 
 export type PageTicket = {
@@ -35,57 +37,46 @@ const ticketMs = 24 * 60 * 60_000;
 const mostCodes = 100;
 
 export function createPageAccess(keys: Keys): PageAccess {
-  const codes: { readonly hash: Promise<Uint8Array>; readonly principal: Principal; readonly until: number }[] = [];
+  const codes: { readonly hash: string; readonly principal: Principal; readonly until: number }[] = [];
 
-  async function take(code: string, now: number): Promise<Principal | null> {
-    const given = await hash(code);
-    for (const one of [...codes]) {
-      if (!areEqual(await one.hash, given)) continue;
-      const at = codes.indexOf(one);
-      if (at === -1) return null;
-      codes.splice(at, 1);
-      return one.until > now ? one.principal : null;
-    }
-    return null;
+  function take(code: string, now: number): Principal | null {
+    const given = sha256(code);
+    const at = codes.findIndex(({ hash }) => isSameText(hash, given));
+    const [one] = at === -1 ? [] : codes.splice(at, 1);
+    return one !== undefined && one.until > now ? one.principal : null;
   }
 
   return {
     createCode({ id, scopes: given }) {
       const code = randomText(32);
       if (codes.length === mostCodes) codes.shift();
-      codes.push({ hash: hash(code), principal: { id, scopes: [...given] }, until: Date.now() + codeMs });
+      codes.push({ hash: sha256(code), principal: { id, scopes: [...given] }, until: Date.now() + codeMs });
       return code;
     },
-    async exchange(code, now) {
-      const principal = await take(code, now);
+    exchange(code, now) {
+      const principal = take(code, now);
       if (principal === null) return null;
       const expiresAt = now + ticketMs;
       const said = { id: principal.id, scopes: principal.scopes, until: expiresAt, nonce: randomText(12) };
-      const payload = base64url(new TextEncoder().encode(JSON.stringify(said)));
-      const cookie = `${payload}.${await keys.sign("page cookie", payload)}`;
-      return { cookie, half: await keys.sign("page half", payload), expiresAt };
+      const payload = toBase64url(new TextEncoder().encode(JSON.stringify(said)));
+      const cookie = `${payload}.${keys.sign("page cookie", payload)}`;
+      return { cookie, half: keys.sign("page half", payload), expiresAt };
     },
-    async principalOf(request, now) {
+    principalOf(request, now) {
       const half = request.headers.get(halfHeader);
       const cookie = cookieIn(request);
       if (half === null || cookie === null || half.length > 100 || cookie.length > 4_096) return null;
       const [payload = "", mac = ""] = cookie.split(".");
-      const isCookie = sameText(mac, await keys.sign("page cookie", payload));
-      const isHalf = sameText(half, await keys.sign("page half", payload));
+      const isCookie = isSameText(mac, keys.sign("page cookie", payload));
+      const isHalf = isSameText(half, keys.sign("page half", payload));
       return isCookie && isHalf ? principalIn(payload, now) : null;
     },
   };
 }
 
-function sameText(a: string, b: string): boolean {
-  const encoder = new TextEncoder();
-  return areEqual(encoder.encode(a), encoder.encode(b));
-}
-
 /** The payload was signed here, so it has this shape. */
 function principalIn(payload: string, now: number): Principal | null {
-  const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
-  const said = JSON.parse(new TextDecoder().decode(bytes)) as {
+  const said = JSON.parse(new TextDecoder().decode(fromBase64url(payload))) as {
     readonly id: string;
     readonly scopes: readonly Scope[];
     readonly until: number;

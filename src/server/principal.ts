@@ -5,21 +5,37 @@
  * 2. A token is compared by its SHA-256, in constant time.
  */
 import type { SessionInfo } from "../index.js";
+import { sha256 } from "../platform/hash.js";
 
+/** What a principal may be allowed to do. */
 export const scopes = Object.freeze(["read", "run", "approve", "prompt", "admin"] as const);
 
+/** One of `scopes`. */
 export type Scope = (typeof scopes)[number];
 
 /** Who asks. `id` is what the log records; it names a person or an account. */
-export type Principal = { readonly id: string; readonly scopes: readonly Scope[] };
+export type Principal = {
+  /** The id of the person or account. */
+  readonly id: string;
+  /** What it may do. */
+  readonly scopes: readonly Scope[];
+};
 
+/** Says who sent a request; null if nobody is known. */
 export type Authenticate = (request: Request) => Principal | null | Promise<Principal | null>;
 
 /** What a principal asks to do: the name of the route. */
 export type Action = string;
 
-export type AskedSession = { readonly id: string; readonly info: SessionInfo | null };
+/** The session that a request is about. */
+export type AskedSession = {
+  /** The id of the session. */
+  readonly id: string;
+  /** What it is bound to; null if it does not exist yet. */
+  readonly info: SessionInfo | null;
+};
 
+/** Says whether a principal may do what it asks. */
 export type May = (principal: Principal, action: Action, session: AskedSession | null) => boolean | Promise<boolean>;
 
 /** The fewest characters of a token: 128 bits in base64url. */
@@ -48,27 +64,22 @@ export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
 
 /** Whoever has the token may do everything. */
 export function byToken(token: string): Authenticate {
-  const expected = hash(token);
-  return async (request) => {
+  const expected = sha256(token);
+  return (request) => {
     const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-    if (given === undefined) return null;
-    return areEqual(await hash(given), await expected) ? tokenPrincipal : null;
+    return given !== undefined && isSameText(sha256(given), expected) ? tokenPrincipal : null;
   };
 }
 
-export async function hash(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-}
-
 /** The id that a principal's own name for something gives: the same each time, and no two principals share one. */
-export async function idFor({ id }: Principal, name: string): Promise<string> {
-  const digest = await hash(JSON.stringify([id, name]));
-  return [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+export function idFor({ id }: Principal, name: string): string {
+  return sha256(JSON.stringify([id, name])).slice(0, 32);
 }
 
-export function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+/** Takes the same time wherever two texts of one length differ. */
+export function isSameText(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
-  for (let index = 0; index < a.length; index += 1) difference |= (a[index] ?? 0) ^ (b[index] ?? 0);
+  for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
   return difference === 0;
 }
 

@@ -9,7 +9,10 @@ export async function* redacted(
   redact: Redact,
   showsApprovals = false,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  const clean = createStreamRedaction(redact);
-  for await (const item of items)
+  // Made with the first item: a process may have many streams in which nothing happens.
+  let clean: ReturnType<typeof createStreamRedaction> | null = null;
+  for await (const item of items) {
+    clean ??= createStreamRedaction(redact);
     for (const one of clean(item)) yield showsApprovals && one.type === "approval_requested" ? item : one;
+  }
 }

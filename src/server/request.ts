@@ -1,12 +1,17 @@
 /**
- * Reading a request: its body within a bound, while it arrives, and its JSON within a depth.
+ * Reading a request: its body within a bound and a time, while it arrives, and its JSON within a depth.
  */
 import { ServerError } from "./server-error.js";
 import { checkShape, type ObjectShape } from "./shape.js";
 
-export type BodyLimits = { readonly maxBodyBytes: number; readonly maxJsonDepth: number };
+export type BodyLimits = {
+  readonly maxBodyBytes: number;
+  readonly maxJsonDepth: number;
+  /** Milliseconds. */
+  readonly bodyMs: number;
+};
 
-/** @throws ServerError `unsupported_media_type`, `too_large`, `bad_input` */
+/** @throws ServerError `unsupported_media_type`, `too_large`, `too_slow`, `bad_input` */
 export async function readBody(
   request: Request,
   shape: ObjectShape | "json",
@@ -15,30 +20,54 @@ export async function readBody(
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   if (type !== "application/json")
     throw new ServerError("unsupported_media_type", "Send the body as application/json.");
-  const bytes = await readBytes(request, limits.maxBodyBytes);
+  const bytes = request.body === null ? new Uint8Array(0) : await readBytes(request, request.body, limits);
   const value = parse(decode(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");
   return value as { readonly [name: string]: unknown };
 }
 
-async function readBytes(request: Request, most: number): Promise<Uint8Array> {
-  const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > most) throw tooLarge(most);
+async function readBytes(
+  { headers }: Request,
+  body: ReadableStream<Uint8Array>,
+  { maxBodyBytes: most, bodyMs }: BodyLimits,
+): Promise<Uint8Array> {
+  if (Number(headers.get("content-length") ?? 0) > most) throw tooLarge(most);
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  if (request.body !== null) {
-    const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader();
+  const deadline = createDeadline(bodyMs);
+  try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await Promise.race([reader.read(), deadline.passed]);
       if (done) break;
       length += value.byteLength;
-      if (length > most) {
-        void reader.cancel().catch(() => {});
-        throw tooLarge(most);
-      }
+      if (length > most) throw tooLarge(most);
       chunks.push(value);
     }
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  } finally {
+    deadline.cancel();
   }
+  return joined(chunks, length);
+}
+
+/** `passed` rejects when the time is over. */
+function createDeadline(ms: number): { readonly passed: Promise<never>; readonly cancel: () => void } {
+  let cancel = () => {};
+  const passed = new Promise<never>((_, reject) => {
+    const late = () => reject(new ServerError("too_slow", `The body has not come within ${ms} ms.`));
+    const timer = setTimeout(late, ms);
+    cancel = () => clearTimeout(timer);
+  });
+  passed.catch(() => {});
+  return { passed, cancel };
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = chunks;
+  if (chunks.length === 1 && only !== undefined) return only;
   const whole = new Uint8Array(length);
   let offset = 0;
   for (const chunk of chunks) {

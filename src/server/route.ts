@@ -1,21 +1,13 @@
 /**
  * Routes as data: the server goes by them, and so does the OpenAPI document.
  */
+import type { Answer } from "./answer.js";
 import type { AnswerContent } from "./answer-shapes.js";
 import type { Principal, Scope } from "./principal.js";
 import type { ServerContext } from "./server-context.js";
 import type { ObjectShape } from "./shape.js";
-import type { Sink } from "./sink.js";
-import type { OpenStream } from "./watch.js";
 
 export type Method = "GET" | "POST" | "DELETE";
-
-export type Answer =
-  | { readonly status: number; readonly json: unknown; readonly headers?: Headers_ }
-  | { readonly status: number; readonly bytes: Uint8Array | null; readonly headers?: Headers_ }
-  | { readonly status: 200; readonly stream: (sink: Sink) => OpenStream; readonly headers?: Headers_ };
-
-type Headers_ = { readonly [name: string]: string };
 
 /** A request that was found to be allowed. */
 export type Asked = {

@@ -1,41 +1,28 @@
 /**
  * The keys of a server, made from one secret: processes with the same secret know what the others have signed.
  */
+import { hmacSha256 } from "../platform/hash.js";
 import { randomText } from "./principal.js";
 
 export type Keys = {
   /** 32 bytes for one purpose. */
-  readonly keyFor: (purpose: string) => Promise<Uint8Array>;
-  /** Signs a text for one purpose: base64url. */
-  readonly sign: (purpose: string, text: string) => Promise<string>;
+  readonly keyFor: (purpose: string) => Uint8Array;
+  /** The signature of a text for one purpose: 64 hexadecimal digits. */
+  readonly sign: (purpose: string, text: string) => string;
 };
 
 /** The fewest characters of a secret. */
-const shortestSecret = 32;
+export const shortestSecret = 32;
 
 export function isSecret(secret: unknown): secret is string {
   return typeof secret === "string" && secret.length >= shortestSecret;
 }
 
 /** @param secret undefined: a random one, which this process alone knows */
-export function createKeys(secret: string | undefined): Keys {
-  const encoder = new TextEncoder();
-  const bytes = encoder.encode(secret ?? randomText(32));
-  const key = crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  // A secret that cannot be used is told to whoever asks for a signature.
-  key.catch(() => {});
-  async function macOf(purpose: string, text: string): Promise<Uint8Array> {
-    return new Uint8Array(await crypto.subtle.sign("HMAC", await key, encoder.encode(`${purpose}\0${text}`)));
-  }
+export function createKeys(secret: string = randomText(32)): Keys {
+  const sign = (purpose: string, text: string) => hmacSha256(secret, `${purpose}\0${text}`);
   return {
-    keyFor: (purpose) => macOf(purpose, ""),
-    sign: async (purpose, text) => base64url(await macOf(purpose, text)),
+    sign,
+    keyFor: (purpose) => Uint8Array.from(sign(purpose, "").match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)),
   };
-}
-
-export function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
 }

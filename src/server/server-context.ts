@@ -1,18 +1,21 @@
 /**
  * What the routes of one server share.
  */
-import type { Agent, Client, ClientSession, Json, SessionInfo, SessionSummary, Worker } from "../index.js";
+import type { Agent, Client, ClientSession, Json, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
 import type { LoneRuns } from "./lone-runs.js";
+import type { OpenCalls } from "./open-calls.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
 import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
+import type { ReadingAgent } from "./reading-agent.js";
 import type { Keys } from "./secret.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
+import { sessionInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
 import type { UsageLimits } from "./usage-limits.js";
 
@@ -21,6 +24,7 @@ export type ServerContext = {
   readonly client: Client;
   /** The agents of this process, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
+  readonly agentFor: ReadingAgent;
   readonly worker: Worker | null;
   readonly hubs: Hubs;
   readonly links: Links;
@@ -31,12 +35,13 @@ export type ServerContext = {
   /** Null if runs that nobody watches go on. */
   readonly alone: LoneRuns | null;
   readonly usage: UsageLimits;
+  readonly calls: OpenCalls;
   readonly isDraining: () => boolean;
-  /** The OpenAPI document. */
   readonly keys: Keys;
   readonly pages: PageAccess;
   /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
   readonly mcp: () => Promise<McpHttp>;
+  /** The OpenAPI document. */
   readonly openApi: () => object;
   /** The ids of an agent's model and its fallbacks. */
   readonly modelsOf: (agent: Agent) => readonly string[];
@@ -64,7 +69,7 @@ export async function sessionFor(
   const session = isId(id) ? context.client.session(id) : null;
   const summary = session === null ? null : await context.settings.store.describe(id);
   if (session === null || summary === null) throw noSession(id);
-  const asked = { id, info: await infoOf(context, summary) };
+  const asked = { id, info: await sessionInfo(context.settings.store, summary) };
   if (!(await isAllowed(context, principal, "read", asked))) throw noSession(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, asked)))
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
@@ -83,24 +88,6 @@ export async function isAllowed(
   session: AskedSession | null,
 ): Promise<boolean> {
   return settings.may === null ? ownSessions(principal, session) : settings.may(principal, action, session);
-}
-
-/**
- * What is known of the session. A request that nobody has taken yet is in the inbox. A child session belongs to whoever
- * began the session at the top.
- */
-export async function infoOf(
-  { settings: { store } }: Pick<ServerContext, "settings">,
-  { sessionId, info }: Pick<SessionSummary, "sessionId" | "info">,
-): Promise<SessionInfo | null> {
-  if (info === null) {
-    for (const { body } of await store.inbox(sessionId))
-      if (body.type === "input" || body.type === "history") return { model: "", ...body.session };
-    return null;
-  }
-  if (info.principal !== undefined || info.top === undefined) return info;
-  const principal = (await store.describe(info.top))?.info?.principal;
-  return principal === undefined ? info : { ...info, principal };
 }
 
 /** A copy without secrets. */

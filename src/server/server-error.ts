@@ -13,12 +13,15 @@ export const serverCodes = Object.freeze([
   "bad_cursor",
   "unsupported_media_type",
   "too_large",
+  "too_slow",
   "too_many",
   "draining",
 ] as const);
 
+/** The code of an error that only the server has. */
 export type ServerCode = (typeof serverCodes)[number];
 
+/** The code of an error that a request is answered with. */
 export type AnsweredCode = ErrorCode | ServerCode;
 
 /** The status of each code; a code that has none here is answered with 500. */
@@ -35,6 +38,7 @@ export const statusOf: { readonly [code in AnsweredCode]?: number } = Object.fre
   no_such_run: 404,
   not_found: 404,
   method_not_allowed: 405,
+  too_slow: 408,
   session_busy: 409,
   session_active: 409,
   run_finished: 409,
@@ -64,11 +68,17 @@ export class ServerError extends Error {
   }
 }
 
+/** The body of an answer that is an error. */
 export type ErrorBody = {
+  /** The error. */
   readonly error: {
+    /** What kind of error it is. */
     readonly code: AnsweredCode;
+    /** What happened and what to do. */
     readonly message: string;
+    /** Where it is explained. */
     readonly docs: string;
+    /** The id of the request, which the server's log has too. */
     readonly requestId: string;
   };
 };

@@ -1,16 +1,28 @@
 /**
  * The options of a server, checked, and their defaults.
  */
-import { type Agent, createRedaction, type Engine, PawlError, type Redact, type Store } from "../index.js";
+import { type Agent, createRedaction, type Engine, type Redact, type Store } from "../index.js";
+import { checkNames, misconfigured } from "./option-checks.js";
 import { type PeerOptions, type Peers, peersOf } from "./peers/peer-options.js";
 import { type Authenticate, byToken, isToken, type May } from "./principal.js";
-import { isSecret } from "./secret.js";
+import { isSecret, shortestSecret } from "./secret.js";
 
+/** How much the server takes on. */
 export type ServerLimits = {
   /** Bytes of a request's body. Default: 1 MiB. */
   readonly maxBodyBytes?: number;
   /** Levels of nesting in a body. Default: 64. */
   readonly maxJsonDepth?: number;
+  /**
+   * Milliseconds in which the headers of a request must have come. A program's own `http.Server` keeps to it with
+   * `httpOptions`. Default: 10 seconds.
+   */
+  readonly headersMs?: number;
+  /**
+   * Milliseconds in which the body of a request must have come, and in which a client must have taken an answer that is no
+   * stream; a large answer has a second more for each 64 kB. Default: 30 seconds.
+   */
+  readonly bodyMs?: number;
   /** Streams that one principal may have open at a time. Default: 20. */
   readonly streamsPerPrincipal?: number;
   /** Streams of this process. Default: 2,000. */
@@ -31,14 +43,27 @@ export type ServerLimits = {
 export type LogLine = {
   /** Epoch milliseconds. */
   readonly at: number;
+  /** The id of the request; empty if there was none. */
   readonly requestId: string;
+  /** Who asked; null if nobody is known. */
   readonly principal: string | null;
+  /** What was asked. */
   readonly action: string;
   readonly sessionId: string | null;
+  /** The HTTP status of the answer. */
   readonly status: number;
   /** Present if the server failed. */
   readonly error?: unknown;
 };
+
+/** The line of a failure that no request is answered with. */
+export function failureLine(
+  action: string,
+  error: unknown,
+  { principal = null, sessionId = null }: Partial<Pick<LogLine, "principal" | "sessionId">> = {},
+): LogLine {
+  return { at: Date.now(), requestId: "", principal, action, sessionId, status: 500, error };
+}
 
 type Common = {
   /**
@@ -71,6 +96,7 @@ type Common = {
   readonly redact?: Redact;
   /** After this silence a stream gets a comment, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
+  /** Is told of each request that changes something, and of each failure. Default: nobody is told. */
   readonly log?: (line: LogLine) => void;
   /**
    * The other processes of this server, which share its store. With it, a stream here has the deltas of a session that
@@ -82,12 +108,28 @@ type Common = {
    * seconds: for pages that only leave (`stop()`). A run that waits for somebody is not aborted. Default: never.
    */
   readonly abortWhenAlone?: number;
+  /**
+   * Whether the server has the inspector, a page for people, at its root. A browser is let in by a start link:
+   * `createStartCode()`. Default: false.
+   */
+  readonly ui?: boolean;
 };
 
+/** What a server serves, whom, and how much. It is given a store and agents, or an engine. */
 export type ServerOptions = Common &
   (
-    | { readonly store: Store; readonly agents: readonly Agent[]; readonly engine?: undefined }
-    | { readonly engine: Engine; readonly store?: undefined; readonly agents?: undefined }
+    | {
+        readonly store: Store;
+        /** The agents whose sessions it serves. */
+        readonly agents: readonly Agent[];
+        readonly engine?: undefined;
+      }
+    | {
+        /** The engine whose agents and store it serves. */
+        readonly engine: Engine;
+        readonly store?: undefined;
+        readonly agents?: undefined;
+      }
   );
 
 export type ServerSettings = {
@@ -107,11 +149,14 @@ export type ServerSettings = {
   readonly peers: Peers | null;
   /** Milliseconds; null: never. */
   readonly aloneMs: number | null;
+  readonly ui: boolean;
 };
 
 const defaultLimits: Required<ServerLimits> = {
   maxBodyBytes: 1024 * 1024,
   maxJsonDepth: 64,
+  headersMs: 10_000,
+  bodyMs: 30_000,
   streamsPerPrincipal: 20,
   streams: 2_000,
   changesPerMinute: 60,
@@ -123,7 +168,7 @@ const defaultLimits: Required<ServerLimits> = {
 
 const optionNames: ReadonlySet<string> = new Set([
   ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
-  ...["secret", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone"],
+  ...["secret", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "ui"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -139,7 +184,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
   if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
     throw misconfigured("heartbeatMs is a number of milliseconds, more than 0.");
   if (options.secret !== undefined && !isSecret(options.secret))
-    throw misconfigured("secret is a text of at least 32 characters. createToken() makes one.");
+    throw misconfigured(`secret is a text of at least ${shortestSecret} characters. createToken() makes one.`);
   const { abortWhenAlone: alone } = options;
   if (alone !== undefined && !(Number.isFinite(alone) && alone > 0 && alone <= 86_400))
     throw misconfigured("abortWhenAlone is a number of seconds, more than 0 and at most a day.");
@@ -164,6 +209,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     log: options.log ?? (() => {}),
     peers,
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
+    ui: options.ui ?? false,
   };
 }
 
@@ -183,17 +229,4 @@ function authenticationOf({ token, authenticate }: ServerOptions): Authenticate 
       "createServer() needs authentication: the option authenticate, or a token of at least 22 characters without spaces. createToken() makes one.",
     );
   return byToken(token);
-}
-
-function checkNames(what: string, given: object, known: ReadonlySet<string>): void {
-  if (typeof given !== "object" || given === null) throw misconfigured(`The options of ${what} must be an object.`);
-  for (const name of Object.keys(given))
-    if (!known.has(name))
-      throw misconfigured(
-        `${what} has no option ${JSON.stringify(name.slice(0, 100))}. It has ${[...known].join(", ")}.`,
-      );
-}
-
-export function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }

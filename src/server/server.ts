@@ -1,8 +1,7 @@
 /**
  * `createServer`: the sessions of a store over HTTP, as a `fetch` handler of the Web and as a listener of Node.
  *
- * 1. The log is the truth: what a client must not lose comes from the store. The server keeps nothing of its own, so any
- *    process can be killed and replaced.
+ * 1. The log is the truth: what a client must not lose comes from the store, so any process can be killed and replaced.
  * 2. A connection is never a run. Closing one ends nothing; only an abort aborts.
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
@@ -17,37 +16,45 @@ import {
   type WorkerReport,
 } from "../index.js";
 import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
+import type { Answer } from "./answer.js";
+import type { ListedSession } from "./client/index.js";
 import { createHubs } from "./hubs.js";
 import { createListWatch } from "./list-watch.js";
 import { createLoneRuns, type LoneRuns } from "./lone-runs.js";
-import { createListener } from "./node-listener.js";
+import { createListener, type HttpOptions, httpOptionsFor } from "./node-listener.js";
 import { openApi } from "./open-api.js";
+import { createOpenCalls } from "./open-calls.js";
+import { misconfigured } from "./option-checks.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
 import { createPageAccess } from "./page-access.js";
 import { createLinks, type Links } from "./peers/links.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText, tokenPrincipal } from "./principal.js";
+import { createReadingAgent } from "./reading-agent.js";
 import { readBody } from "./request.js";
-import { type Answer, type Asked, findRoute, type Route } from "./route.js";
+import { type Asked, findRoute, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
+import { inspectorRoutes, isPageLoad } from "./routes/inspector.js";
 import { listStreamRoutes } from "./routes/list-stream.js";
 import { mcpRoutes } from "./routes/mcp.js";
 import { pageRoutes } from "./routes/pages.js";
 import { runRoutes } from "./routes/runs.js";
-import { listed, sessionRoutes } from "./routes/sessions.js";
+import { inList, sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { createKeys } from "./secret.js";
-import { infoOf, type ServerContext, shown } from "./server-context.js";
+import { type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
-import { type LogLine, misconfigured, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { failureLine, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
+import { sessionInfo } from "./session-info.js";
 import { parseQuery } from "./shape.js";
-import { createWebSink } from "./sink.js";
 import { createOpenStreams } from "./streams.js";
 import { createUsageLimits } from "./usage-limits.js";
+import { type Handled, toResponse, written } from "./written.js";
 
+/** Sessions over HTTP. */
 export type Server = {
   /** Answers a request of the Web. */
   readonly fetch: (request: Request) => Promise<Response>;
@@ -59,6 +66,11 @@ export type Server = {
    * @throws PawlError `bad_configuration` without a principal, if the server has no token
    */
   readonly createStartCode: (principal?: Principal) => string;
+  /**
+   * Options for the server of Node, so that nobody keeps connections open with headers that come slowly:
+   * `http.createServer(server.httpOptions, server.listener)`. They follow from `limits.headersMs` and `limits.bodyMs`.
+   */
+  readonly httpOptions: HttpOptions;
   /** The names of the agents whose runs this process carries out. */
   readonly agents: readonly string[];
   /**
@@ -83,10 +95,12 @@ const routes: readonly Route[] = Object.freeze([
   liveRoute,
 ]);
 
+const routesWithPage: readonly Route[] = Object.freeze([...routes, ...inspectorRoutes]);
+
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
 const drainSpreadMs = 2_000;
 
-/** @throws PawlError `bad_configuration` */
+/** Makes a server. @throws PawlError `bad_configuration` */
 export function createServer(options: ServerOptions): Server {
   const settings = settingsOf(options);
   let ending: Promise<void> | null = null;
@@ -98,18 +112,18 @@ export function createServer(options: ServerOptions): Server {
 
   async function close({ graceMs = 5_000 }: { readonly graceMs?: number } = {}): Promise<void> {
     context.streams.endAll("drain", drainSpreadMs);
+    const answered = context.calls.leaveAll();
     await worker?.stop({ graceMs });
     await working;
     context.peerStreams.endAll("drain", 0);
     context.alone?.close();
+    await answered;
   }
 
   return {
     fetch,
-    listener: createListener(async (request, port) => {
-      const handled = await handle(request, context, port);
-      return { answer: handled.answer, ...written(handled) };
-    }),
+    listener: createListener(async (request, port) => written(await handle(request, context, port)), settings.limits),
+    httpOptions: httpOptionsFor(settings.limits),
     createStartCode(principal) {
       const acting = principal ?? (options.token === undefined ? null : tokenPrincipal);
       if (acting === null) throw misconfigured("createStartCode() needs a principal, because the server has no token.");
@@ -127,10 +141,10 @@ export function createServer(options: ServerOptions): Server {
 /** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
 function workerOf({ store, agents, limits, log }: ServerSettings): Worker {
   const onReport = (report: WorkerReport) => {
-    if (report.type === "store_failed") log(workLine(null, report.error));
+    if (report.type === "store_failed") log(failureLine("work", report.error));
     // What has no agent here belongs to another process.
     else if (report.type === "refused" && codeOf(report.error) !== "agent_mismatch")
-      log(workLine(report.sessionId, report.error));
+      log(failureLine("work", report.error, { sessionId: report.sessionId }));
   };
   return createWorker({ store, agents, concurrency: limits.runs, onReport });
 }
@@ -139,7 +153,7 @@ async function work(worker: Worker, { log }: ServerSettings): Promise<void> {
   try {
     await worker.run();
   } catch (error) {
-    log(workLine(null, error));
+    log(failureLine("work", error));
   }
 }
 
@@ -147,34 +161,32 @@ function codeOf(error: unknown): string | null {
   return error instanceof PawlError ? error.code : null;
 }
 
-function workLine(sessionId: string | null, error: unknown): LogLine {
-  return { at: Date.now(), requestId: "", principal: null, action: "work", sessionId, status: 500, error };
-}
-
 function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: () => boolean): ServerContext {
   const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const keys = createKeys(settings.secret);
   let mcp: Promise<McpHttp> | null = null;
-  const report = (error: unknown) => settings.log({ ...workLine(null, error), action: "mcp" });
+  const report = (error: unknown) => settings.log(failureLine("mcp", error));
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
-  const links = createLinks({ store, agents, works: worker !== null, peers, basePath, heartbeatMs });
+  const agentFor = createReadingAgent(store, agents);
+  const links = createLinks({ store, agentFor, works: worker !== null, peers, basePath, heartbeatMs });
   const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const alone = loneRunsOf(settings, client, links);
   const list = createListWatch({
     store,
-    infoOf: (summary) => infoOf({ settings }, summary),
-    listed: (summary, info) => shown({ settings }, listed(summary, info)) as ReturnType<typeof listed>,
+    infoOf: (summary) => sessionInfo(store, summary),
+    listed: async (summary, info) => shown({ settings }, await inList(store, summary, info)) as ListedSession,
   });
   return {
     settings,
     client,
     agents,
+    agentFor,
     list,
     keys,
     pages: createPageAccess(keys),
     mcp() {
-      mcp ??= keys.keyFor("mcp").then((key) => createMcpHttp(key, report));
+      mcp ??= createMcpHttp(keys.keyFor("mcp"), report);
       mcp.catch(() => {
         mcp = null;
       });
@@ -185,10 +197,11 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     openApi: () => openApi(routes, settings.basePath),
     links,
     alone,
-    hubs: createHubs({ links, alone, client, agents, redact }),
+    hubs: createHubs({ links, alone, client, agentFor, redact }),
     streams: createOpenStreams(streamRules),
     peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),
+    calls: createOpenCalls(),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };
 }
@@ -216,8 +229,6 @@ function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, links: L
   });
 }
 
-type Handled = { readonly answer: Answer; readonly headers: { readonly [name: string]: string } };
-
 /** What every answer has. Pages of other sites learn nothing from it, and no browser guesses a type. */
 const safeHeaders = {
   "x-content-type-options": "nosniff",
@@ -235,7 +246,7 @@ async function handle(request: Request, context: ServerContext, port: number | n
   const log = (status: number, error?: unknown) =>
     settings.log({ at: Date.now(), requestId, ...line, status, ...(error === undefined ? {} : { error }) });
   try {
-    checkOrigin(request, settings, port);
+    checkOrigin(request, settings, port, isPageLoad(request, settings));
     const allowed = preflight(request, settings);
     if (allowed !== null) return { answer: { status: 204, bytes: null }, headers: Object.fromEntries(allowed.headers) };
     const { route, params, url } = routeOf(request, context);
@@ -266,7 +277,9 @@ function routeOf(request: Request, { settings }: ServerContext) {
   const url = new URL(request.url);
   const { basePath } = settings;
   const isUnder = basePath === "" || url.pathname === basePath || url.pathname.startsWith(`${basePath}/`);
-  const found = findRoute(routes, request.method, isUnder ? url.pathname.slice(basePath.length) : "");
+  const path = isUnder ? url.pathname.slice(basePath.length) : "";
+  // Without the slash, the address of the base is the page, too.
+  const found = findRoute(settings.ui ? routesWithPage : routes, request.method, isUnder && path === "" ? "/" : path);
   if (found.type === "found") return { ...found, url };
   if (found.type === "other_method")
     throw new ServerError("method_not_allowed", `This address takes ${found.allowed.join(", ")}.`);
@@ -275,7 +288,7 @@ function routeOf(request: Request, { settings }: ServerContext) {
 
 /** @throws ServerError `unauthorized` */
 async function principalOf(request: Request, { settings, pages }: ServerContext): Promise<Principal> {
-  const principal = (await settings.authenticate(request)) ?? (await pages.principalOf(request, Date.now()));
+  const principal = (await settings.authenticate(request)) ?? pages.principalOf(request, Date.now());
   if (principal === null) throw new ServerError("unauthorized", "Send a token: Authorization: Bearer TOKEN.");
   checkPrincipal(principal, "authenticate() must give null, or");
   return principal;
@@ -306,34 +319,4 @@ async function answerOf(
   );
   const body = route.body === undefined ? {} : await readBody(request, route.body, settings.limits);
   return route.handle({ ...asked, query, body }, context);
-}
-
-const streamHeaders = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-} as const;
-
-/** The headers of an answer, and its body if it is no stream. */
-function written({ answer, headers }: Handled): {
-  readonly headers: { readonly [name: string]: string };
-  readonly body: Uint8Array | null;
-} {
-  if ("stream" in answer) return { headers: { ...headers, ...streamHeaders, ...answer.headers }, body: null };
-  if ("json" in answer)
-    return {
-      headers: { ...headers, "content-type": "application/json; charset=utf-8", ...answer.headers },
-      body: new TextEncoder().encode(JSON.stringify(answer.json)),
-    };
-  return { headers: { ...headers, ...answer.headers }, body: answer.bytes };
-}
-
-function toResponse(handled: Handled): Response {
-  const { answer } = handled;
-  const { headers, body } = written(handled);
-  if (!("stream" in answer))
-    return new Response(body as Uint8Array<ArrayBuffer> | null, { status: answer.status, headers });
-  const web = createWebSink();
-  answer.stream(web.sink);
-  return new Response(web.body, { status: 200, headers });
 }

@@ -2,6 +2,7 @@
  * Where a stream is written to: a socket of Node, or a stream of the Web.
  */
 export type Sink = {
+  /** Does nothing after the end. */
   readonly write: (bytes: Uint8Array) => void;
   /** How many bytes were written and have not left. */
   readonly unsent: () => number;
@@ -9,6 +10,8 @@ export type Sink = {
   readonly drained: () => Promise<void>;
   /** Ends the stream. What was written is still sent. */
   readonly end: () => void;
+  /** Breaks the stream off, so that the other side does not take what it got for all there is. */
+  readonly cut: () => void;
   /** Calls back once, when the other side has left or the stream has ended. */
   readonly onClose: (act: () => void) => void;
 };
@@ -54,6 +57,10 @@ export function createWebSink(): { readonly sink: Sink; readonly body: ReadableS
         unsent() < enoughUnsent ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve)),
       end() {
         if (!closed) controller?.close();
+        close();
+      },
+      cut() {
+        if (!closed) controller?.error(new Error("The stream was broken off."));
         close();
       },
       onClose(act) {

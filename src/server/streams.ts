@@ -34,8 +34,11 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
   function look(): void {
     const at = now();
     for (const entry of open) {
-      if (at - entry.since >= streamAgeMs) entry.stream.bye("age");
-      else if (at - entry.askedAt >= askEveryMs) void ask(entry, at);
+      if (at - entry.since >= streamAgeMs) {
+        entry.stream.bye("age");
+        continue;
+      }
+      if (at - entry.askedAt >= askEveryMs) void ask(entry, at);
       entry.stream.beat();
     }
   }

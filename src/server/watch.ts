@@ -3,12 +3,13 @@
  *
  * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub has sent before is in the log;
  *    everything after it waits here. So nothing is skipped, and what comes twice is known by its place.
- * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream.
+ * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream, but for one
+ *    large frame: a client that was cut off for it would be told it again.
  */
 import type { PublicEvent } from "../index.js";
 import type { ByeReason, SnapshotFrame } from "./client/index.js";
 import { isBehind } from "./client/view.js";
-import { beatFrame, controlFrame, itemFrame, retryFrame, type SharedFrame } from "./frames.js";
+import { beatFrame, byeFrame, controlFrame, itemFrame, retryFrame, type SharedFrame } from "./frames.js";
 import type { Hub, Watcher } from "./hub.js";
 import type { Sink } from "./sink.js";
 
@@ -42,26 +43,32 @@ export type OpenStream = {
   readonly beat: () => void;
 };
 
-const defaultRetryMs = 1_500;
-
-/** Starts to watch. The stream ends when the other side leaves, or with a `bye`. */
+/**
+ * Starts to watch. The stream ends when the other side leaves, or with a `bye`. What has joined the hub no longer holds its
+ * source: a process may have many watchers in whose sessions nothing happens.
+ */
 export function watch(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
+  const { mostUnsent } = source;
   let place = options.after;
   let hub: Hub | null = null;
   let waiting: SharedFrame[] | null = [];
   let waitingBytes = 0;
   let closed = false;
   let quiet = true;
+  /** The bytes of the largest frame since the socket had taken everything. */
+  let largest = 0;
 
   function write(bytes: Uint8Array): void {
     if (closed) return;
     quiet = false;
+    if (sink.unsent() === 0) largest = 0;
+    largest = Math.max(largest, bytes.byteLength);
     sink.write(bytes);
   }
 
-  function bye(why: ByeReason, retryMs = defaultRetryMs): void {
+  function bye(why: ByeReason, retryMs?: number): void {
     if (closed) return;
-    write(controlFrame({ type: "bye", why, retryMs }));
+    write(byeFrame(why, retryMs));
     leave();
     sink.end();
   }
@@ -91,14 +98,14 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
         waiting.push(frame);
         waitingBytes += frame.bytes.byteLength;
       }
-      if (sink.unsent() + waitingBytes > source.mostUnsent) bye("slow");
+      if (sink.unsent() + waitingBytes > mostUnsent + largest) bye("slow");
     },
     tell: write,
     bye: (why) => bye(why),
   };
 
-  async function tellLog(): Promise<void> {
-    for await (const event of source.logged(place, options.runId)) {
+  async function tellLog({ logged }: WatchSource): Promise<void> {
+    for await (const event of logged(place, options.runId)) {
       if (closed) return;
       pass(itemFrame(event));
       await sink.drained();
@@ -106,9 +113,9 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
   }
 
   /** A hub ends with its last watcher: then the next one is asked for. */
-  async function join(): Promise<SnapshotFrame | null> {
+  async function join({ hub: open }: WatchSource): Promise<SnapshotFrame | null> {
     while (!closed) {
-      const found = await source.hub();
+      const found = await open();
       const joined = closed ? found.leave(watcher) : found.join(watcher);
       if (joined === undefined || joined === null) continue;
       hub = found;
@@ -117,14 +124,15 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
     return null;
   }
 
-  async function tell(): Promise<void> {
+  async function tell(from: WatchSource): Promise<void> {
     write(retryFrame);
-    write(await source.opening());
+    write(await from.opening());
     if (options.isReset) write(controlFrame({ type: "reset" }));
-    await tellLog();
-    const snapshot = await join();
-    await tellLog();
-    if (options.until === null) bye("end");
+    await tellLog(from);
+    // All of a run that has ended is in the log.
+    if (options.until === null) return bye("end");
+    const snapshot = await join(from);
+    await tellLog(from);
     const isOfRun = options.runId === undefined || snapshot?.runId === options.runId;
     if (snapshot !== null && options.deltas && isOfRun) write(controlFrame(snapshot));
     const before = waiting ?? [];
@@ -134,7 +142,7 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
   }
 
   sink.onClose(leave);
-  tell().catch(() => bye("error"));
+  tell(source).catch(() => bye("error"));
   return {
     bye,
     beat() {

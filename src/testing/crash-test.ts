@@ -36,6 +36,7 @@ import { checkInvariants, InvariantBroken } from "./world/invariants.js";
 import { storyOf } from "./world/story.js";
 import { createWorld, type Process, ready, type World } from "./world/world.js";
 
+/** The agent that is crashed, and what is checked. */
 export type CrashTestOptions = {
   /**
    * Creates the agent, as a process does when it starts: called once for each life of the process. Everything outside
@@ -43,6 +44,7 @@ export type CrashTestOptions = {
    * the clock and the ids.
    */
   readonly agent: () => Agent;
+  /** The request of the run. */
   readonly input: string;
   /** Answers a call that waits. Default: approves it, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
@@ -89,7 +91,9 @@ const optionRules: OptionTable<CrashTestOptions> = {
 
 /** A play that has ended. */
 export type CrashPlay = {
+  /** The result of the run. */
   readonly result: RunResult;
+  /** The log of the session. */
   readonly log: readonly Entry[];
   readonly sessionId: string;
   readonly runId: string;
@@ -97,11 +101,13 @@ export type CrashPlay = {
   readonly at: readonly number[];
 };
 
+/** What a crash test did. */
 export type CrashReport = {
   /** The points at which the process can die in the play without crashes: two for each commit. */
   readonly points: number;
   /** The number of plays, including the one without crashes. */
   readonly plays: number;
+  /** How often a process crashed. */
   readonly crashes: number;
   /** By tool, how often a call was started again. Zero if the tool may not run again. */
   readonly repeated: Readonly<Record<string, number>>;
@@ -111,6 +117,7 @@ export type CrashReport = {
 
 /** A play broke a promise or failed a check. The message tells what happened, and how to play it again. */
 export class CrashFailure extends Error {
+  /** Tells the error from others. */
   override readonly name = "CrashFailure";
   /** The points at which the process died: `crashTest({ …, at })` plays it again. */
   readonly at: readonly number[];

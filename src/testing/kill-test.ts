@@ -27,6 +27,7 @@ import { sumOf, type Tally, tallyOf } from "./crash/tally.js";
 import { createChance } from "./world/chance.js";
 import { InvariantBroken } from "./world/invariants.js";
 
+/** The program that is killed, and what is checked. */
 export type KillTestOptions = {
   /**
    * A program for Node, started with the same arguments in each life. It must use the same `sessionId` and `runId`
@@ -34,6 +35,7 @@ export type KillTestOptions = {
    * 0.
    */
   readonly script: string;
+  /** The arguments of the program. Default: none. */
   readonly args?: readonly string[];
   /** Added to the environment of this process. */
   readonly env?: { readonly [name: string]: string };
@@ -50,7 +52,15 @@ export type KillTestOptions = {
    * any moment. `at`: one play with these deaths, one for each life, as `KillFailure.at` names them, for example
    * `["after 4"]`.
    */
-  readonly kills?: "commits" | { readonly random: number; readonly seed?: number } | { readonly at: readonly string[] };
+  readonly kills?:
+    | "commits"
+    | {
+        /** How many plays, each with a kill at a random moment. */
+        readonly random: number;
+        /** The seed of these moments. */
+        readonly seed?: number;
+      }
+    | { readonly at: readonly string[] };
   /** How many plays run at the same time. Default 2. */
   readonly atOnce?: number;
   /** How long a life may take, in milliseconds. Default 60,000. */
@@ -72,6 +82,7 @@ const optionRules: OptionTable<KillTestOptions> = {
 
 /** A play in which the program has done its work. */
 export type KillPlay = {
+  /** The folder of the play, which the program got. */
   readonly folder: string;
   readonly store: Store;
   /** The log of each session, by session id. */
@@ -82,7 +93,9 @@ export type KillPlay = {
   readonly stdout: string;
 };
 
+/** What a kill test did. */
 export type KillReport = {
+  /** How many plays it had. */
   readonly plays: number;
   /** Deaths by SIGKILL. */
   readonly kills: number;
@@ -94,6 +107,7 @@ export type KillReport = {
 
 /** A play broke a promise or failed a check. */
 export class KillFailure extends Error {
+  /** Tells the error from others. */
   override readonly name = "KillFailure";
   /** Where the program died. */
   readonly at: readonly string[];

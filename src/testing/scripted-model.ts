@@ -7,8 +7,11 @@ import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 
 /** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has one. */
 export type ScriptedStep = {
+  /** What the model thinks first. */
   readonly reasoning?: string;
+  /** What it says. */
   readonly text?: string;
+  /** The tools that it calls. */
   readonly calls?: readonly ScriptedCall[];
   /** Default `tool-calls` if there are calls, else `stop`. */
   readonly finish?: FinishReason["unified"];
@@ -31,7 +34,9 @@ export type ScriptedStep = {
   readonly chunk?: number;
 };
 
+/** A tool call of a scripted model. */
 export type ScriptedCall = {
+  /** The name of the tool. */
   readonly name: string;
   /** Default `{}`. */
   readonly input?: Json;
@@ -47,14 +52,13 @@ export type ScriptedCall = {
  */
 export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
 
+/** How a scripted model behaves. */
 export type ScriptedModelOptions = {
   /** Default `scripted`. */
   readonly id?: string;
+  /** Its context window, in tokens. Default: unknown. */
   readonly contextWindow?: number;
-  /**
-   * Whether `requests` keeps a copy of each request, which costs a copy of the conversation at each step. Default
-   * true.
-   */
+  /** Whether `requests` keeps the requests, each with the conversation as it was then. Default true. */
   readonly record?: boolean;
 };
 
@@ -64,6 +68,7 @@ const optionRules: OptionTable<ScriptedModelOptions> = {
   record: trueOrFalse,
 };
 
+/** A model that answers by a script. */
 export type ScriptedModel = Model & {
   /** All requests so far, each with its messages at that time. */
   readonly requests: readonly ModelRequest[];
@@ -87,7 +92,7 @@ export function createScriptedModel(script: Script, options: ScriptedModelOption
     requests,
     stream(request, signal) {
       count += 1;
-      if (options.record !== false) requests.push({ ...request, messages: [...request.messages] });
+      if (options.record !== false) requests.push(request);
       const step = typeof script === "function" ? script(request) : script[count - 1];
       return play(step ?? beyondEnd(count), count, signal);
     },

@@ -5,11 +5,13 @@
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
  * ```
  */
+
+import type { Store } from "../ports/store.js";
 import { askingSessions } from "./conformance/asking.js";
 import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
 import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
-import { consuming, posting, recording } from "./conformance/inboxes.js";
+import { consuming, posting, recording, takenIds } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
 import { dueSessions, listing } from "./conformance/lists.js";
 import { loadingAt } from "./conformance/states.js";
@@ -31,6 +33,7 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
   post: posting,
   consume: consuming,
   record: recording,
+  messageIds: takenIds,
   content: contents,
   list: listing,
   filter: filtering,
@@ -55,12 +58,14 @@ export function storeConformance(open: () => Promise<StoreUnderTest>): readonly 
       verifies,
       run: async () => {
         const opened = await open();
-        const { store } = opened;
+        const store = inItsTime(opened.store, opened);
+        const other = async (one: Promise<Store> | undefined) =>
+          one === undefined ? store : inItsTime(await one, opened);
         try {
           await check({
             store,
-            second: async () => (await opened.second?.()) ?? store,
-            reopened: async () => (await opened.reopen?.()) ?? store,
+            second: () => other(opened.second?.()),
+            reopened: () => other(opened.reopen?.()),
           });
         } finally {
           await opened.close();
@@ -68,4 +73,34 @@ export function storeConformance(open: () => Promise<StoreUnderTest>): readonly 
       },
     })),
   );
+}
+
+/** Sets the store's own clock before each operation that is given a time. */
+function inItsTime(store: Store, { setClock }: StoreUnderTest): Store {
+  if (setClock === undefined) return store;
+  const timed: Partial<Store> = {
+    claim: async (sessionId, options) => {
+      await setClock(options.now);
+      return store.claim(sessionId, options);
+    },
+    renew: async (leases, now, leaseMs) => {
+      await setClock(now);
+      return store.renew(leases, now, leaseMs);
+    },
+    due: async (now, limit, isDead) => {
+      await setClock(now);
+      return store.due(now, limit, isDead);
+    },
+    delete: async (sessionId, options) => {
+      await setClock(options.now);
+      return store.delete(sessionId, options);
+    },
+  };
+  // The store may be an instance of a class, whose methods need `this`.
+  return new Proxy(store, {
+    get(target, name: keyof Store) {
+      const member = timed[name] ?? target[name];
+      return typeof member === "function" && timed[name] === undefined ? member.bind(target) : member;
+    },
+  });
 }

@@ -5,6 +5,7 @@
 import type { Clock } from "../ports/clock.js";
 import { loadValidator } from "../runtime/tools/schema.js";
 
+/** A clock that stands still until a test moves it. */
 export type TestClock = Clock & {
   /**
    * Moves time forward by `ms`. Due timers are called in the order of their due times; timers due at the same time in
@@ -15,7 +16,10 @@ export type TestClock = Clock & {
    * Moves time to the next timer, again and again, until no timer is left or `maxMs` have passed. Default an hour,
    * because some timers set themselves again for ever.
    */
-  readonly runUntilIdle: (options?: { readonly maxMs?: number }) => Promise<void>;
+  readonly runUntilIdle: (options?: {
+    /** The most time that may pass on the clock, in milliseconds. */
+    readonly maxMs?: number;
+  }) => Promise<void>;
   /** Moves time to the next timer and calls it at once. @returns false if there is no timer */
   readonly fireNext: () => boolean;
   /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */
@@ -29,7 +33,10 @@ const anHour = 3_600_000;
 // The validator is loaded lazily. Loaded now, because a test's time could move on while it loads.
 await loadValidator();
 
-/** @param startAt the initial time in epoch milliseconds; default 1,000,000 */
+/**
+ * Makes a clock that stands still until a test moves it.
+ * @param startAt the initial time in epoch milliseconds; default 1,000,000
+ */
 export function createTestClock(startAt = 1_000_000): TestClock {
   let timers: Timer[] = [];
   let elapsed = 0;

@@ -11,6 +11,7 @@ import { statIn } from "./folder.js";
 import { inFolder, positionOf, type Root } from "./root.js";
 import { absolutePath, cutByLines, type ReadText, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
 
+/** Where `AGENTS.md` files are looked for. */
 export type AgentsFileOptions = {
   /** The folder that the agent works on. The folders above it count, up to the one that holds `.git`. */
   readonly root: string;

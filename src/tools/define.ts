@@ -18,7 +18,10 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
  * Returns the tool unchanged. The type of its input comes from its schema. Throws a PawlError `bad_configuration` for a
  * name that no tool has.
  *
+ * @example
  * ```ts
+ * import { z } from "zod";
+ *
  * const add = defineTool({
  *   name: "add",
  *   description: "Adds two numbers",
@@ -29,7 +32,10 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
  * ```
  */
 export function defineTool<const Schema extends InputSchema<unknown>, Output>(
-  tool: Omit<Tool<InputOf<Schema>, Output>, "input"> & { readonly input: Schema },
+  tool: Omit<Tool<InputOf<Schema>, Output>, "input"> & {
+    /** The schema of its input. */
+    readonly input: Schema;
+  },
 ): Tool<InputOf<Schema>, Output> {
   checkTool("defineTool()", tool as unknown as AnyTool);
   // The compiler cannot see that a schema accepts the type that is inferred from it.

@@ -3,13 +3,14 @@
  * needs approval: an address can carry out what the model knows.
  */
 import type { IncomingMessage } from "node:http";
-import { checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { aFunction, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import { showHidden } from "../core/data/hidden-characters.js";
-import type { Tool } from "../ports/tool.js";
+import type { Tool, ToolContext } from "../ports/tool.js";
 import { type AddressRules, createAddressRules } from "./fetch-addresses.js";
 import { isTextType, mediaTypeOf, readText } from "./fetch-body.js";
 import { checkedUrl, get } from "./fetch-request.js";
 
+/** What the tool may fetch. */
 export type FetchToolOptions = {
   /**
    * Addresses, or ranges such as `10.1.0.0/16`, that may be reached although they are private or local. Names are not
@@ -20,12 +21,26 @@ export type FetchToolOptions = {
   readonly timeoutMs?: number;
   /** The most bytes of a body, after decompression. The rest is left out. Default: 1 MiB. */
   readonly maxBytes?: number;
+  /**
+   * Whether a redirect may be followed. If not, the result names the address, and the model may ask for it by a call of
+   * its own. Default: all redirects to public addresses.
+   */
+  readonly mayRedirect?: (
+    redirect: {
+      /** The address that redirects. */
+      readonly from: URL;
+      /** The address that it names. */
+      readonly to: URL;
+    },
+    context: ToolContext,
+  ) => boolean | Promise<boolean>;
 };
 
 const fetchRules: OptionTable<FetchToolOptions> = {
   allowAddresses: { takes: (value) => Array.isArray(value), wanted: "a list of addresses and ranges" },
   timeoutMs: wholeNumber(1, "milliseconds"),
   maxBytes: wholeNumber(1, "bytes"),
+  mayRedirect: aFunction,
 };
 
 const mostRedirects = 5;
@@ -38,7 +53,7 @@ const mostRedirects = 5;
  */
 export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly url: string }, string> {
   checkOptions("fetch", fetchRules, options);
-  const { allowAddresses = [], timeoutMs = 30_000, maxBytes = 1024 * 1024 } = options;
+  const { allowAddresses = [], timeoutMs = 30_000, maxBytes = 1024 * 1024, mayRedirect } = options;
   const rules = createAddressRules(allowAddresses);
   return {
     name: "fetch_url",
@@ -52,10 +67,16 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
     needsApproval: true,
     // Longer than the limit of the fetch, whose own error says more than a tool's timeout.
     timeoutMs: timeoutMs + 5_000,
-    async execute({ url }, { signal }) {
+    async execute({ url }, context) {
+      const { signal } = context;
       const deadline = AbortSignal.timeout(timeoutMs);
       try {
-        return await fetchText(checkedUrl(url), { rules, maxBytes, signal: AbortSignal.any([signal, deadline]) });
+        return await fetchText(checkedUrl(url), {
+          rules,
+          maxBytes,
+          signal: AbortSignal.any([signal, deadline]),
+          mayRedirect: async (redirect) => (await mayRedirect?.(redirect, context)) ?? true,
+        });
       } catch (error) {
         if (deadline.aborted && !signal.aborted)
           throw new Error(`${showHidden(url.slice(0, 500))} was not fetched within ${timeoutMs} ms.`);
@@ -65,9 +86,14 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
   };
 }
 
-type Fetch = { readonly rules: AddressRules; readonly maxBytes: number; readonly signal: AbortSignal };
+type Fetch = {
+  readonly rules: AddressRules;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  readonly mayRedirect: (redirect: { readonly from: URL; readonly to: URL }) => Promise<boolean>;
+};
 
-async function fetchText(first: URL, { rules, maxBytes, signal }: Fetch): Promise<string> {
+async function fetchText(first: URL, { rules, maxBytes, signal, mayRedirect }: Fetch): Promise<string> {
   let url = first;
   for (let redirects = 0; ; redirects += 1) {
     const response = await get(url, rules, signal);
@@ -75,7 +101,12 @@ async function fetchText(first: URL, { rules, maxBytes, signal }: Fetch): Promis
     if (location === undefined) return await report(url, first, response, maxBytes);
     response.destroy();
     if (redirects === mostRedirects) throw new Error(`${first.href} redirects more than ${mostRedirects} times.`);
-    url = checkedUrl(location, url);
+    const from = url;
+    url = checkedUrl(location, from);
+    if (!(await mayRedirect({ from, to: url })))
+      throw new Error(
+        `${from.href} redirects to ${url.href}, which needs a permission of its own. Call this tool with that address.`,
+      );
   }
 }
 

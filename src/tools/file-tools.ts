@@ -1,25 +1,32 @@
 /**
  * Tools for the files of one folder.
  */
-import { aList, anything, checkOptions, type OptionTable } from "../check-options.js";
+import { aFunction, aList, anything, checkOptions, type OptionTable } from "../check-options.js";
 import type { AnyTool } from "../ports/tool.js";
+import { usualAccess } from "./folder.js";
 import { createListFiles, createReadFile } from "./read-files.js";
-import { createRoot } from "./root.js";
+import { createRoot, type MayReach } from "./root.js";
 import { createSearchFiles } from "./search-files.js";
 import { createEditFile, createWriteFile } from "./write-files.js";
 
+/** The folder of the tools, and what they may do. */
 export type FileToolsOptions = {
   /** The tools read and write nothing outside this folder, also not through links. */
   readonly root: string;
   /**
    * Paths that are never written, nor anything below them: absolute, or relative to the root. They need not exist.
-   * `.git`, `.pawl` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are
+   * `.git`, `.pawl`, `.mcp.json` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are
    * not.
    */
   readonly protect?: readonly string[];
+  /**
+   * Whether a file or folder may be read or written, by its real and absolute path. It is asked about each one, also
+   * about those that a listing or a search comes to, so it must be quick. Default: all within the root.
+   */
+  readonly mayReach?: MayReach;
 };
 
-const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aList };
+const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aList, mayReach: aFunction };
 
 /**
  * Creates the tools `list_files`, `read_file` and `search_files`, which are read-only, and `write_file` and
@@ -29,8 +36,8 @@ const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aL
  */
 export function createFileTools(options: FileToolsOptions): readonly AnyTool[] {
   checkOptions("createFileTools()", optionRules, options, { otherNames: { cwd: "root", folder: "root" } });
-  const { root, protect } = options;
-  const opened = createRoot(root, protect);
+  const { root, protect, mayReach } = options;
+  const opened = createRoot(root, protect, usualAccess, mayReach);
   return [
     createListFiles(opened),
     createReadFile(opened),

@@ -27,7 +27,7 @@ export async function inTurn<Result>(
   const key = `${dev}:${ino}/${name}`;
   const before = turns.get(key);
   const own = runAfter(before, signal, task);
-  // Whoever comes later waits for the earlier task too, even if this one is aborted while it waits.
+  // Anyone who comes later waits for the earlier task too, even if this one is aborted while it waits.
   const settled = Promise.allSettled([before, own]);
   turns.set(key, settled);
   void settled.then(() => {

@@ -1,12 +1,12 @@
 /**
  * The tools `list_files` and `read_file`, which change nothing.
  */
-import type { Tool, ToolContext } from "../ports/tool.js";
+import type { Tool, ToolContext, ToolOutput } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { maxPathCharacters, maxPatternCharacters } from "./input-bounds.js";
 import { createPace } from "./pace.js";
 import { inFolder, type Root, resolveInRoot } from "./root.js";
-import { countLines, readTextOrThrow, startOfLine } from "./text-file.js";
+import { countLines, type Media, readTextFile, startOfLine, textOrThrow } from "./text-file.js";
 import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
 
 const maxLineCharacters = 2000;
@@ -64,7 +64,12 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
   const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
   let [total, characters] = [0, 0];
   await inFolder(root, place, async (folder) => {
-    for await (const found of walk(folder, place, { depth, all, pace: createPace(signal) }, leftOut)) {
+    for await (const found of walk(
+      folder,
+      place,
+      { depth, all, pace: createPace(signal), mayReach: root.mayReach },
+      leftOut,
+    )) {
       if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;
       if (!fits(found)) continue;
       total += 1;
@@ -88,12 +93,15 @@ function notesOn({ tooMany, tooDeep }: LeftOut): string {
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };
 
-export function createReadFile(root: Root): Tool<ReadInput, string> {
+/** Providers take no larger file. */
+const maxMediaBytes = 5 * 1024 * 1024;
+
+export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput> {
   return {
     name: "read_file",
     description:
       "Reads a text file. Each line comes with its number and a tab before it, which are no part of the file. " +
-      "Long files are cut, and say from which line to go on.",
+      "Long files are cut, and say from which line to go on. Images (PNG, JPEG, GIF, WebP) and PDFs are given as they are.",
     input: {
       type: "object",
       properties: {
@@ -113,10 +121,12 @@ async function readFile(
   root: Root,
   { path, startLine = 1, endLine }: ReadInput,
   { signal }: ToolContext,
-): Promise<string> {
+): Promise<string | ToolOutput> {
   const pace = createPace(signal);
   const place = await resolveInRoot(root, path);
-  const { text, isDamaged } = await readTextOrThrow(root, place, pace);
+  const content = await readTextFile(root, place, pace);
+  if ("media" in content && content.media !== undefined) return shownMedia(content.media, place.shown);
+  const { text, isDamaged } = textOrThrow(content, place.shown);
   const lines = await countLines(text, pace);
   if (lines === 0) return `(${place.shown} is empty)`;
   if (startLine > lines)
@@ -132,6 +142,20 @@ async function readFile(
     ...(isDamaged ? ["bytes that are not UTF-8 are shown as \ufffd"] : []),
   ];
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
+}
+
+/** The file itself, and its name. Pawl describes it to a model that takes no such files. */
+function shownMedia({ mediaType, bytes }: Media, shown: string): ToolOutput {
+  if (bytes.length > maxMediaBytes)
+    throw new Error(`${shown} has ${bytes.length} bytes; images and PDFs over ${maxMediaBytes} bytes are not read.`);
+  const size = `${shown} (${mediaType}, ${counted(bytes.length, "byte")})`;
+  return {
+    type: "content",
+    parts: [
+      { type: "file", mediaType, data: bytes.toString("base64"), filename: shown },
+      { type: "text", text: size },
+    ],
+  };
 }
 
 /** The numbered lines from a place on, as many as fit. */

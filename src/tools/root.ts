@@ -20,7 +20,11 @@ export type Root = {
   /** Absolute paths that are never written, nor anything below them. They need not exist. */
   readonly protect: readonly string[];
   readonly access: Access;
+  readonly mayReach: MayReach;
 };
+
+/** Whether a file or folder may be read or written, by its real path. */
+export type MayReach = (path: string, access: "read" | "write") => boolean;
 
 export type FilePosition = {
   /** The real path, as far as it exists. */
@@ -34,17 +38,23 @@ export type FilePosition = {
 /**
  * Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more.
  */
-const protectedName = /^(\.git|\.pawl|pawl\.config\.[a-z]+)$/i;
+const protectedName = /^(\.git|\.pawl|\.mcp\.json|pawl\.config\.[a-z]+)$/i;
 
 /** The names of `protectedName` that may be links to the files that count. */
 const linkedNames = [
   ".git",
   ".pawl",
+  ".mcp.json",
   ...["ts", "mts", "cts", "js", "mjs", "cjs", "json"].map((end) => `pawl.config.${end}`),
 ];
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
-export function createRoot(path: string, protect: readonly string[] = [], access = usualAccess): Root {
+export function createRoot(
+  path: string,
+  protect: readonly string[] = [],
+  access = usualAccess,
+  mayReach: MayReach = () => true,
+): Root {
   let real: string;
   try {
     real = realpathSync(resolve(path));
@@ -55,7 +65,7 @@ export function createRoot(path: string, protect: readonly string[] = [], access
       cause,
     });
   }
-  return { path: real, protect: protect.map((place) => realAsFarAsItExists(resolve(real, place))), access };
+  return { path: real, protect: protect.map((place) => realAsFarAsItExists(resolve(real, place))), access, mayReach };
 }
 
 /** @throws Error if the path leads out of the root, is too long, or cannot be resolved */
@@ -70,6 +80,7 @@ export async function resolveInRoot(root: Root, path: string): Promise<FilePosit
     throw isWithin(root.path, resolved) ? error : outside(path);
   });
   if (!isWithin(root.path, absolute)) throw outside(path);
+  if (!root.mayReach(absolute, "read")) throw unreachable(path);
   return positionOf(absolute, relativePath(root, absolute));
 }
 
@@ -77,6 +88,7 @@ export async function resolveInRoot(root: Root, path: string): Promise<FilePosit
 export async function resolveForWriting(root: Root, path: string): Promise<FilePosition> {
   const place = await resolveInRoot(root, path);
   await assertWritable(root, place, path);
+  if (!root.mayReach(place.absolute, "write")) throw unreachable(path);
   return place;
 }
 
@@ -227,6 +239,10 @@ function realAsFarAsItExists(path: string): string {
     const parent = dirname(path);
     return parent === path ? path : join(realAsFarAsItExists(parent), basename(path));
   }
+}
+
+function unreachable(path: string): Error {
+  return new Error(`${showAsked(path)} may not be used: the owner of these tools has closed it to them.`);
 }
 
 function outside(path: string): Error {

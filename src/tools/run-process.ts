@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { createCappedOutput } from "./capped-output.js";
+import type { CappedOutput } from "./capped-output.js";
 import { guardProcess } from "./guard-process.js";
 import { markVariable, processesOf } from "./process-tree.js";
 
@@ -12,15 +12,17 @@ export type RunProcessOptions = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  readonly timeoutMs: number;
+  /** Null: as long as it takes. */
+  readonly timeoutMs: number | null;
   /** Milliseconds from SIGTERM to SIGKILL. */
   readonly killGraceMs: number;
-  readonly maxOutputBytes: number;
+  /** Gets standard output and standard error, in the order of arrival. */
+  readonly output: Pick<CappedOutput, "add">;
+  /** Told the id of the process, which leads a process group of its own. */
+  readonly onStart?: (pid: number) => void;
 };
 
 export type ProcessResult = {
-  /** Standard output and standard error, in the order of arrival. */
-  readonly output: string;
   readonly ended:
     | { readonly how: "exited"; readonly code: number }
     | { readonly how: "killed"; readonly signal: string }
@@ -43,7 +45,7 @@ export async function runProcess(
   command: readonly [string, ...string[]],
   options: RunProcessOptions,
 ): Promise<ProcessResult> {
-  const output = createCappedOutput(options.maxOutputBytes);
+  const { output } = options;
   const [program, ...args] = command;
   options.signal.throwIfAborted();
   const mark = randomUUID();
@@ -56,12 +58,13 @@ export async function runProcess(
   child.stdout.on("data", output.add);
   child.stderr.on("data", output.add);
   const guard = child.pid === undefined ? null : guardProcess(child.pid, mark);
+  if (child.pid !== undefined) options.onStart?.(child.pid);
   const stopping = stopOnAbortOrTimeout(child, mark, options);
   try {
     const { code, signal } = await exitOf(child);
     const leftBehind = await killRest(child, mark);
     const mayRunOn = !(await outputEnded(child));
-    return { output: output.text(), ended: stopping.reason() ?? endedBy(code, signal), leftBehind, mayRunOn };
+    return { ended: stopping.reason() ?? endedBy(code, signal), leftBehind, mayRunOn };
   } finally {
     stopping.stop();
     guard?.dismiss();
@@ -138,7 +141,7 @@ function stopOnAbortOrTimeout(
     killTimer = setTimeout(() => signalGroup(child, "SIGKILL"), killGraceMs);
   };
   const onAbort = () => end("aborted");
-  const timer = setTimeout(() => end("timed_out"), timeoutMs);
+  const timer = timeoutMs === null ? undefined : setTimeout(() => end("timed_out"), timeoutMs);
   signal.addEventListener("abort", onAbort, { once: true });
   return {
     reason: () => reason,

@@ -3,6 +3,7 @@
  */
 import { spawnSync } from "node:child_process";
 
+/** Where commands run. */
 export type Sandbox = "bubblewrap" | "none";
 
 const bubblewrap = "bwrap";

@@ -6,18 +6,24 @@ import { counted } from "./counted.js";
 import { type Folder, statIn } from "./folder.js";
 import { assertLength, maxPathCharacters, maxPatternCharacters, maxSearchCharacters } from "./input-bounds.js";
 import { createPace, type Pace } from "./pace.js";
-import { type FilePosition, inFolder, inFolderOf, type Root, resolveInRoot } from "./root.js";
-import { findLines, type LineSearch, prepareSearch, type SearchOptions } from "./search-text.js";
+import { type FilePosition, inFolder, inFolderOf, type MayReach, type Root, resolveInRoot } from "./root.js";
+import { maxExpressionCharacters, prepareExpression } from "./search-expression.js";
+import { type LineSearch, prepareSearch, type SearchOptions } from "./search-text.js";
 import { type FileContent, readTextIn, textOrThrow } from "./text-file.js";
 import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
 
-type SearchInput = SearchOptions & { readonly path?: string; readonly pattern?: string; readonly limit?: number };
+type SearchInput = SearchOptions & {
+  readonly regex?: boolean;
+  readonly path?: string;
+  readonly pattern?: string;
+  readonly limit?: number;
+};
 
 export function createSearchFiles(root: Root): Tool<SearchInput, string> {
   return {
     name: "search_files",
     description:
-      "Finds lines that contain a text, taken literally: it is not a regular expression. Gives `path:line: text` for each, in the order of the paths. " +
+      "Finds lines that contain a text, taken literally unless `regex` is set. Gives `path:line: text` for each, in the order of the paths. " +
       "Binary files, files over 16 MiB, `.git` and `node_modules` are left out.",
     input: {
       type: "object",
@@ -32,6 +38,10 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
           type: "string",
           maxLength: maxPatternCharacters,
           description: "Only in files that fit: *.ts, src/**/*.{js,ts}",
+        },
+        regex: {
+          type: "boolean",
+          description: `The text is a regular expression for a part of one line, as RE2 and Go have them: no look-around, no back references. ${maxExpressionCharacters} characters at most.`,
         },
         ignoreCase: { type: "boolean" },
         wholeWord: { type: "boolean", description: "Not within a longer word." },
@@ -52,15 +62,17 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
     throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
   const place = await resolveInRoot(root, input.path ?? ".");
   const search: Search = {
-    lines: prepareSearch(input),
+    findLines: input.regex === true ? await prepareExpression(input) : prepareSearch(input),
     limit: input.limit ?? 200,
     pace: createPace(signal),
+    mayReach: root.mayReach,
     tally: {
       shown: [],
       characters: 0,
       lines: 0,
       filesWithMatches: 0,
       searched: 0,
+      cutLines: 0,
       large: 0,
       unreadable: 0,
       tooDeep: 0,
@@ -84,12 +96,19 @@ type Tally = {
   lines: number;
   filesWithMatches: number;
   searched: number;
+  cutLines: number;
   large: number;
   unreadable: number;
   tooDeep: number;
 };
 
-type Search = { readonly lines: LineSearch; readonly limit: number; readonly pace: Pace; readonly tally: Tally };
+type Search = {
+  readonly findLines: LineSearch;
+  readonly limit: number;
+  readonly pace: Pace;
+  readonly mayReach: MayReach;
+  readonly tally: Tally;
+};
 
 async function isFolder(root: Root, place: FilePosition): Promise<boolean> {
   if (place.relative === ".") return true;
@@ -100,7 +119,7 @@ async function searchUnder(folder: Folder, place: FilePosition, input: SearchInp
   const { pace, tally } = search;
   const fits = filterByPattern(place, input.pattern);
   const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
-  for await (const found of walk(folder, place, { pace }, leftOut)) {
+  for await (const found of walk(folder, place, { pace, mayReach: search.mayReach }, leftOut)) {
     if (found.kind !== "file" || !fits(found)) continue;
     const content = await readTextIn(found.folder, found.name, found.shown, pace).catch((error: unknown) => {
       if (error instanceof Error) return null;
@@ -117,7 +136,7 @@ async function searchUnder(folder: Folder, place: FilePosition, input: SearchInp
 async function searchIn(
   { shown }: FilePosition,
   content: FileContent,
-  { lines, limit, pace, tally }: Search,
+  { findLines, limit, pace, tally }: Search,
 ): Promise<void> {
   if ("refused" in content) {
     if (content.refused === "large") tally.large += 1;
@@ -125,7 +144,7 @@ async function searchIn(
   }
   tally.searched += 1;
   const most = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
-  const found = await findLines(content.text, lines, {
+  const found = await findLines(content.text, {
     pace,
     most,
     onMatch: ({ line, text }) => {
@@ -135,19 +154,21 @@ async function searchIn(
       tally.characters += match.length + 1;
     },
   });
-  if (found > 0) tally.filesWithMatches += 1;
-  tally.lines += found;
+  if (found.lines > 0) tally.filesWithMatches += 1;
+  tally.lines += found.lines;
+  tally.cutLines += found.cutLines;
 }
 
 function report(input: SearchInput, place: FilePosition, tally: Tally): string {
   const notes = [
+    ...(tally.cutLines > 0 ? [`; ${counted(tally.cutLines, "line")} searched only at the beginning`] : []),
     ...(tally.large > 0 ? [`; ${counted(tally.large, "file")} over 16 MiB left out`] : []),
     ...(tally.unreadable > 0 ? [`; ${counted(tally.unreadable, "file")} could not be read`] : []),
     ...(tally.tooDeep > 0 ? [`; folders below ${maxDepth} levels left out`] : []),
   ].join("");
   const searched = counted(tally.searched, "file");
   if (tally.lines === 0)
-    return `No lines contain ${JSON.stringify(input.text)} (${searched} searched under ${place.shown}${notes})`;
+    return `No lines ${input.regex === true ? "match" : "contain"} ${JSON.stringify(input.text)} (${searched} searched under ${place.shown}${notes})`;
   const cut = tally.lines > tally.shown.length ? `, the first ${tally.shown.length} shown` : "";
   const found = `${counted(tally.lines, "line")} in ${counted(tally.filesWithMatches, "file")}${cut}`;
   return `${tally.shown.join("\n")}\n(${found}; ${searched} searched${notes})`;

@@ -1,7 +1,7 @@
 /**
  * Search for a part of a line. Each line counts once, however often it contains the text.
  */
-import { type FoundAt, findText, prepareWanted, type Wanted } from "./find-text.js";
+import { type FoundAt, findText, prepareWanted } from "./find-text.js";
 import type { Pace } from "./pace.js";
 
 export type SearchOptions = {
@@ -15,31 +15,34 @@ export type SearchOptions = {
  */
 export type Match = { readonly line: number; readonly text: string };
 
-export type LineSearch = { readonly wanted: Wanted; readonly wholeWord: boolean };
+export type SearchPlan = {
+  readonly pace: Pace;
+  /** How many of the matching lines are shown to `onMatch`. */
+  readonly most: number;
+  readonly onMatch: (match: Match) => void;
+};
+
+/** `lines`: how many lines match. `cutLines`: of how many only the beginning was searched. */
+export type LineCount = { readonly lines: number; readonly cutLines: number };
+
+export type LineSearch = (text: string, plan: SearchPlan) => Promise<LineCount>;
 
 const maxShown = 300;
 
-export function prepareSearch({ text, ignoreCase, wholeWord = false }: SearchOptions): LineSearch {
-  return { wanted: prepareWanted(text, { ignoreCase }), wholeWord };
-}
-
-/** Returns the number of matching lines, and shows the first `most` of them to `onMatch`. */
-export async function findLines(
-  text: string,
-  { wanted, wholeWord }: LineSearch,
-  { pace, most, onMatch }: { readonly pace: Pace; readonly most: number; readonly onMatch: (match: Match) => void },
-): Promise<number> {
-  const length = wanted.units.length;
-  let lines = 0;
-  await findText(text, wanted, pace, {
-    onMatch: (found) => {
-      if (wholeWord && !isWord(text, found.at, length)) return "overlapping";
-      lines += 1;
-      if (lines <= most) onMatch({ line: found.line, text: cutAround(text, found) });
-      return "next line";
-    },
-  });
-  return lines;
+export function prepareSearch({ text: sought, ignoreCase, wholeWord = false }: SearchOptions): LineSearch {
+  const wanted = prepareWanted(sought, { ignoreCase });
+  return async (text, { pace, most, onMatch }) => {
+    let lines = 0;
+    await findText(text, wanted, pace, {
+      onMatch: (found) => {
+        if (wholeWord && !isWord(text, found.at, wanted.units.length)) return "overlapping";
+        lines += 1;
+        if (lines <= most) onMatch({ line: found.line, text: cutAround(text, found) });
+        return "next line";
+      },
+    });
+    return { lines, cutLines: 0 };
+  };
 }
 
 function isWord(text: string, at: number, length: number): boolean {
@@ -51,7 +54,8 @@ const wordCharacter = /[\p{L}\p{N}_]/u;
 /** The most spaces around a line that are looked through to trim them. */
 const maxSpaces = 1000;
 
-function cutAround(text: string, { at, lineStart }: FoundAt): string {
+/** The trimmed line, or the part of it around a place. */
+export function cutAround(text: string, { at, lineStart }: Pick<FoundAt, "at" | "lineStart">): string {
   const least = Math.max(lineStart, at - maxSpaces);
   const part = text.slice(least, at + maxShown + maxSpaces);
   const lineBreak = part.indexOf("\n", at - least);

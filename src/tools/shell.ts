@@ -11,11 +11,15 @@ import {
   wholeNumber,
 } from "../check-options.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
+import type { BackgroundProcesses } from "./background.js";
+import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { assertLength, assertWholeCharacters } from "./input-bounds.js";
+import { createLiveOutput } from "./live-output.js";
 import { createRoot } from "./root.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
 import { detectSandbox, type Sandbox, sandboxedCommand } from "./sandbox.js";
 
+/** What the tool may run, and where. */
 export type ShellToolOptions = {
   /** The folder in which commands run. In the sandbox, it is the only folder that they can write. */
   readonly root: string;
@@ -31,6 +35,8 @@ export type ShellToolOptions = {
   readonly killGraceMs?: number;
   /** `auto`: bubblewrap if it works, else no sandbox. Default: `auto`. */
   readonly sandbox?: "auto" | "off";
+  /** Lets the model run commands in the background. Default: it cannot. */
+  readonly background?: BackgroundProcesses;
 };
 
 const optionRules: OptionTable<ShellToolOptions> = {
@@ -40,9 +46,17 @@ const optionRules: OptionTable<ShellToolOptions> = {
   maxOutputBytes: wholeNumber(1, "bytes"),
   killGraceMs: numberFrom(0),
   sandbox: oneOf("auto", "off"),
+  background: anObject,
 };
 
-type ShellInput = { readonly command: string; readonly timeoutMs?: number };
+type ShellInput = {
+  /** The command line. */
+  readonly command: string;
+  /** How long it may take, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Whether it goes on in the background. */
+  readonly background?: boolean;
+};
 
 const maxCommandCharacters = 100_000;
 /** Linux takes no longer argument of a program. */
@@ -72,10 +86,11 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   checkOptions("createShellTool()", optionRules, options, { otherNames: { cwd: "root", timeout: "timeoutMs" } });
   const { timeoutMs = defaultTimeoutMs, killGraceMs = defaultKillGraceMs } = options;
   const root = createRoot(options.root).path;
+  const maxOutputBytes = options.maxOutputBytes ?? 256 * 1024;
   const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();
   return {
     name: "shell",
-    description: `Runs a command line of sh in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what runs in the background is ended with it.`,
+    description: `Runs a command line of sh in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : inBackground}`,
     input: {
       type: "object",
       properties: {
@@ -86,6 +101,9 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
           maximum: timeoutMs,
           description: "Milliseconds; less than the usual.",
         },
+        ...(options.background === undefined
+          ? {}
+          : { background: { type: "boolean", description: "Starts it in the background, and returns at once." } }),
       },
       required: ["command"],
       additionalProperties: false,
@@ -94,36 +112,104 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
     // Longer than the limits of the process, whose own errors say more than a tool's timeout.
     timeoutMs: timeoutMs + killGraceMs + 10_000,
     graceMs: killGraceMs + 2000,
-    execute: (input, context) => runCommand(input, context, { ...options, root, timeoutMs, killGraceMs }, sandbox),
+    execute: (input, context) =>
+      execute(input, context, { ...options, root, timeoutMs, killGraceMs, maxOutputBytes, sandbox }),
   };
 }
+
+const inBackground =
+  " With `background`, it is started and runs on, without a limit of time, until stop_process or the end of this program; read_process gives its output.";
 
 const descriptions: Readonly<Record<Sandbox, string>> = {
   bubblewrap: "It is sandboxed: only the root folder can be written, and there is no network.",
   none: "It is not sandboxed.",
 };
 
-async function runCommand(
-  { command, timeoutMs }: ShellInput,
-  { signal }: ToolContext,
-  options: ShellToolOptions & { readonly timeoutMs: number; readonly killGraceMs: number },
-  sandbox: Sandbox,
-): Promise<string> {
+type Settings = Omit<ShellToolOptions, "sandbox"> &
+  Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & { readonly sandbox: Sandbox };
+
+function execute(input: ShellInput, context: ToolContext, settings: Settings): Promise<string> | AsyncIterable<string> {
+  assertCommand(input.command);
+  if (input.background === true && settings.background !== undefined)
+    return startInBackground(input.command, context, settings.background, settings);
+  return watched((output) => runCommand(input, context, settings, output), context.signal, settings);
+}
+
+/** @throws Error if the system or the shell could not take the command */
+function assertCommand(command: string): void {
   assertLength("The command", command, maxCommandCharacters);
   assertWholeCharacters("The command", command);
   if (Buffer.byteLength(command) > maxCommandBytes)
     throw new Error(`The command has over ${maxCommandBytes} bytes. Write a script to a file, and run that.`);
   if (command.includes("\0")) throw new Error("The command contains a NUL character.");
-  const limit = Math.min(timeoutMs ?? options.timeoutMs, options.timeoutMs);
-  const result = await runProcess(sandboxedCommand(sandbox, options.root, command), {
-    cwd: options.root,
-    env: { ...inherited(), ...options.env },
+}
+
+async function startInBackground(
+  command: string,
+  context: ToolContext,
+  background: BackgroundProcesses,
+  { root, env, killGraceMs, maxOutputBytes, sandbox }: Settings,
+): Promise<string> {
+  const started = await background.start(
+    {
+      command,
+      program: sandboxedCommand(sandbox, root, command),
+      cwd: root,
+      env: { ...inherited(), ...env },
+      killGraceMs,
+      maxOutputBytes,
+    },
+    context,
+  );
+  return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
+}
+
+async function runCommand(
+  { command, timeoutMs }: ShellInput,
+  { signal }: ToolContext,
+  settings: Settings,
+  output: CappedOutput,
+): Promise<string> {
+  const limit = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
+  const result = await runProcess(sandboxedCommand(settings.sandbox, settings.root, command), {
+    cwd: settings.root,
+    env: { ...inherited(), ...settings.env },
     signal,
     timeoutMs: limit,
-    killGraceMs: options.killGraceMs,
-    maxOutputBytes: options.maxOutputBytes ?? 256 * 1024,
+    killGraceMs: settings.killGraceMs,
+    output,
   });
-  return report(result, sandbox, limit);
+  return report(result, output.text(), settings.sandbox, limit);
+}
+
+/**
+ * Shows the end of the output while the command runs. When the run is aborted, nothing more is shown, so that the result
+ * of the call is the report with the output until then.
+ */
+function watched(
+  run: (output: CappedOutput) => Promise<string>,
+  signal: AbortSignal,
+  { maxOutputBytes }: Settings,
+): AsyncIterable<string> {
+  const kept = createCappedOutput(maxOutputBytes);
+  const live = createLiveOutput();
+  const add = (bytes: Uint8Array) => {
+    kept.add(bytes);
+    live.add(bytes);
+  };
+  const result = run({ ...kept, add }).finally(live.end);
+  // Whoever reads the stream is told. Nobody may read on after an abort.
+  result.catch(() => {});
+  signal.addEventListener("abort", live.end, { once: true });
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const shown = await live.next();
+        return shown === null ? { done: true, value: await result } : { done: false, value: shown };
+      },
+      return: async () => ({ done: true, value: await result.catch((error: Error) => error.message) }),
+    }),
+  };
 }
 
 function inherited(): Record<string, string> {
@@ -132,7 +218,12 @@ function inherited(): Record<string, string> {
 }
 
 /** @throws Error, with the output so far, if the command was stopped */
-function report({ output, ended, leftBehind, mayRunOn }: ProcessResult, sandbox: Sandbox, limit: number): string {
+function report(
+  { ended, leftBehind, mayRunOn }: ProcessResult,
+  output: string,
+  sandbox: Sandbox,
+  limit: number,
+): string {
   const notes = [
     ...(sandbox === "none" ? ["not sandboxed"] : []),
     ...(leftBehind && ended.how !== "timed_out" && ended.how !== "aborted"

@@ -19,8 +19,14 @@ import { showAsked, showPath } from "./shown-path.js";
 import { absolutePath, cutByLines, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
 
 /** A folder whose folders are skills. */
-export type SkillFolder = { readonly path: string; readonly trust: SourceTrust };
+export type SkillFolder = {
+  /** The folder, which has a folder for each skill. */
+  readonly path: string;
+  /** Who wrote the skills. */
+  readonly trust: SourceTrust;
+};
 
+/** Where skills are looked for. */
 export type SkillsOptions = {
   /** Folders whose folders are skills. If two skills have the same name, the first counts. */
   readonly folders: readonly (string | SkillFolder)[];
@@ -124,7 +130,10 @@ async function foldersIn(root: Root): Promise<readonly string[]> {
   let entries = 0;
   for await (const entry of await opendir(root.path)) {
     entries += 1;
-    if (entries > mostFolderEntries) break;
+    if (entries > mostFolderEntries) {
+      warnOnce(`${root.path} has more than ${mostFolderEntries} entries. Skills in the others are left out.`);
+      break;
+    }
     if (entry.isDirectory() || entry.isSymbolicLink()) names.push(entry.name);
   }
   return names.sort();

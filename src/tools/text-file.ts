@@ -19,7 +19,13 @@ export type TextFile = {
   readonly stats: Stats;
 };
 
-export type FileContent = TextFile | { readonly refused: "binary" | "large"; readonly bytes: number };
+export type FileContent =
+  | TextFile
+  | { readonly refused: "large"; readonly bytes: number }
+  | { readonly refused: "binary"; readonly bytes: number; readonly media?: Media };
+
+/** A file that models see as it is. */
+export type Media = { readonly mediaType: string; readonly bytes: Buffer };
 
 /** @throws Error if the file is missing, not a regular file, unreadable, or outside the root */
 export async function readTextFile(root: Root, place: FilePosition, pace: Pace): Promise<FileContent> {
@@ -34,6 +40,8 @@ export async function readTextIn(folder: Folder, name: string, shown: string, pa
     const stats = await handle.stat();
     if (stats.size > maxFileBytes) return { refused: "large", bytes: stats.size };
     const bytes = await handle.readFile();
+    const mediaType = mediaTypeOf(bytes);
+    if (mediaType !== undefined) return { refused: "binary", bytes: bytes.length, media: { mediaType, bytes } };
     if (bytes.subarray(0, 8192).includes(0)) return { refused: "binary", bytes: bytes.length };
     return {
       text: await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace),
@@ -46,10 +54,19 @@ export async function readTextIn(folder: Folder, name: string, shown: string, pa
   }
 }
 
-/** @throws Error as `readTextFile` does, and if the file is binary or too large */
-export async function readTextOrThrow(root: Root, place: FilePosition, pace: Pace): Promise<TextFile> {
-  return textOrThrow(await readTextFile(root, place, pace), place.shown);
+/** Of an image or a PDF, by its first bytes. */
+function mediaTypeOf(bytes: Buffer): string | undefined {
+  const start = bytes.subarray(0, 12).toString("latin1");
+  return signatures.find(({ pattern }) => pattern.test(start))?.mediaType;
 }
+
+const signatures: readonly { readonly pattern: RegExp; readonly mediaType: string }[] = [
+  { pattern: /^\x89PNG\r\n\x1a\n/, mediaType: "image/png" },
+  { pattern: /^\xff\xd8\xff/, mediaType: "image/jpeg" },
+  { pattern: /^GIF8[79]a/, mediaType: "image/gif" },
+  { pattern: /^RIFF[\s\S]{4}WEBP/, mediaType: "image/webp" },
+  { pattern: /^%PDF-/, mediaType: "application/pdf" },
+];
 
 /** @throws Error if the content is binary or too large */
 export function textOrThrow(content: FileContent, shown: string): TextFile {

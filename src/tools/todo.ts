@@ -12,7 +12,13 @@ const key = "todo";
 
 const statuses = ["open", "in_progress", "done"] as const;
 
-export type TodoItem = { readonly text: string; readonly status: (typeof statuses)[number] };
+/** One item of the list. */
+export type TodoItem = {
+  /** What is to be done. */
+  readonly text: string;
+  /** How far it is. */
+  readonly status: (typeof statuses)[number];
+};
 
 const input = {
   type: "object",

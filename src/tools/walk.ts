@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { assertInPlace, type Folder, openInner, pathIn, ReplacedError } from "./folder.js";
 import { compileGlob } from "./glob.js";
 import type { Pace } from "./pace.js";
-import { type FilePosition, positionOf } from "./root.js";
+import { type FilePosition, type MayReach, positionOf } from "./root.js";
 import { sortInPieces } from "./sort.js";
 import { codeOf } from "./system-errors.js";
 
@@ -34,6 +34,8 @@ export type WalkOptions = {
   readonly depth?: number | undefined;
   /** If true, `.git` and `node_modules` are walked too. */
   readonly all?: boolean | undefined;
+  /** What may not be read is left out, with all that is below. */
+  readonly mayReach: MayReach;
 };
 
 /** What a walk left out. It is complete when the walk has ended. */
@@ -54,7 +56,7 @@ export async function* walk(
   options: WalkOptions,
   leftOut: LeftOut,
 ): AsyncGenerator<Found> {
-  const { pace, all = false } = options;
+  const { pace, all = false, mayReach } = options;
   const depth = Math.min(options.depth ?? maxDepth, maxDepth);
   const levels: Level[] = [{ folder: top, path: relative, entries: await entriesOf(top, pace, leftOut), next: 0 }];
   let walked = 0;
@@ -76,6 +78,7 @@ export async function* walk(
       const { folder, path } = level;
       const inner = path === "." ? entry.name : `${path}/${entry.name}`;
       const found = { ...positionOf(join(absolute, inner), inner), folder, name: entry.name };
+      if (!mayReach(found.absolute, "read")) continue;
       yield { ...found, kind: kindOf(entry) };
       if (!entry.isDirectory() || (!all && skippedFolders.has(entry.name))) continue;
       if (levels.length < depth) await enter(levels, found, pace, leftOut);

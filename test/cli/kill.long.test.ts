@@ -1,88 +1,31 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Entry, Event } from "../../src/core/index.js";
-import { openSqliteStore } from "../../src/stores/sqlite/index.js";
-import { type ProviderServer, type ScriptedAnswer, startProviderServer } from "../models/provider-server.js";
+import { type ProviderServer, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createGate, createWorld, type Ended, type World } from "./pawl.js";
-
-const preload = fileURLToPath(new URL("../../dist/testing/kill-at-commit.js", import.meta.url));
-const shell = (command: string) => ({ name: "shell", input: { command } });
-
-/** A model whose answer depends on the conversation alone. The same request gets the same answer again. */
-async function startModel(steps: readonly ScriptedAnswer[]): Promise<ProviderServer> {
-  const server = await startProviderServer("openai-chat", ({ body }) => {
-    const messages = body.messages as readonly { readonly role: string }[];
-    return steps[messages.filter(({ role }) => role === "assistant").length] ?? { type: "answer", text: "Too far." };
-  });
-  onTestFinished(() => server.close());
-  return server;
-}
+import {
+  checkEffects,
+  checkLog,
+  eventsOf,
+  killAtCommit,
+  linesOf,
+  logOf,
+  shell,
+  sideBySide,
+  startModel,
+  workFiles,
+  workSteps,
+} from "./killed.js";
+import { createGate, createWorld, type Ended } from "./pawl.js";
 
 const args = (model: string) => [model, "--model", "openai-compatible/test", "--yes", "--allow-shell"];
 const run = ["run", ...args("work"), "--session", "s"];
 const resume = ["resume", ...args("s")];
 
-async function logOf({ home }: World): Promise<readonly Entry[]> {
-  if (!existsSync(join(home, "sessions.db"))) return [];
-  const store = await openSqliteStore({ path: join(home, "sessions.db") });
-  try {
-    expect(await store.verify()).toEqual([]);
-    return await store.read("s");
-  } finally {
-    await store.close();
-  }
-}
-
-function linesOf({ root }: World, file: string): readonly string[] {
-  const path = join(root, file);
-  return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
-}
-
-function eventsOf<Type extends Event["type"]>(
-  log: readonly Entry[],
-  type: Type,
-): readonly Extract<Event, { type: Type }>[] {
-  return log.flatMap(({ event }) => (event.type === type ? [event as Extract<Event, { type: Type }>] : []));
-}
-
-/** Checks what must hold for a log, wherever its process was killed. */
-function checkLog(log: readonly Entry[]): void {
-  expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
-  const steps = eventsOf(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
-  expect(steps).toEqual(steps.map((_, at) => at + 1));
-  const results = eventsOf(log, "tool_finished").map(({ callKey }) => callKey);
-  expect(new Set(results).size).toBe(results.length);
-  const calls = eventsOf(log, "model_finished").flatMap(({ runId, modelCallIndex, message }) =>
-    message.parts.filter(({ type }) => type === "tool_call").map((_, at) => `${runId}/${modelCallIndex}/${at + 1}`),
-  );
-  expect([...results].sort()).toEqual(calls.sort());
-  expect(eventsOf(log, "run_finished")).toHaveLength(1);
-}
-
 describe("kill -9 of pawl run", () => {
-  const steps: readonly ScriptedAnswer[] = [
-    {
-      type: "answer",
-      text: "First.",
-      calls: [shell("echo a >> effects"), { name: "read_file", input: { path: "notes.txt" } }],
-    },
-    {
-      type: "answer",
-      text: "Second.",
-      calls: [shell("echo b >> effects"), { name: "write_file", input: { path: "out.txt", content: "written\n" } }],
-    },
-    { type: "answer", text: "All done." },
-  ];
-  const files = { "notes.txt": "a note\n" };
-
   /** Kills a run at one point, resumes it at once, and checks the outcome. */
   async function killAndResume(point: string, server: ProviderServer): Promise<string> {
-    const world = createWorld(files);
+    const world = createWorld(workFiles);
     const env = { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: point };
-    const killed = await world.pawl(run, { env, node: ["--import", preload] });
+    const killed = await world.pawl(run, { env, node: ["--import", killAtCommit] });
     expect(killed.signal, `${point}: ${killed.stderr}`).toBe("SIGKILL");
     const before = await logOf(world);
     const wasDone = eventsOf(before, "tool_finished").filter(({ outcome }) => outcome === "ok");
@@ -103,31 +46,14 @@ describe("kill -9 of pawl run", () => {
     return ended ? "had ended" : `resumed in ${before.at(-1)?.event.type}`;
   }
 
-  /** Finds a result without an effect, and a call with two effects. */
-  function checkEffects(world: World, log: readonly Entry[], point: string): void {
-    const effects = linesOf(world, "effects");
-    for (const [letter, step] of [
-      ["a", 1],
-      ["b", 2],
-    ] as const) {
-      const count = effects.filter((line) => line === letter).length;
-      const result = eventsOf(log, "tool_finished").find(({ callKey }) => callKey.endsWith(`/${step}/1`));
-      expect(count, `${point}: ${letter}`).toBeLessThanOrEqual(1);
-      expect(["ok", "interrupted"], `${point}: ${letter}`).toContain(result?.outcome);
-      if (result?.outcome === "ok") expect(count, `${point}: ${letter}`).toBe(1);
-    }
-    // Writing the same text again is safe, so this call may run again after a kill.
-    expect(linesOf(world, "out.txt"), point).toEqual(["written"]);
-  }
-
   test("before and after every commit: resumed at once, it finishes, and no completed call runs twice", {
     ...verifies("REC-1", "REC-3", "TOOL-6"),
     timeout: 300_000,
   }, async () => {
-    const server = await startModel(steps);
-    const counted = await createWorld(files).pawl(run, {
+    const server = await startModel(workSteps);
+    const counted = await createWorld(workFiles).pawl(run, {
       env: { OPENAI_BASE_URL: server.baseURL, PAWL_KILL_AT: "count" },
-      node: ["--import", preload],
+      node: ["--import", killAtCommit],
     });
     expect(counted).toMatchObject({ code: 0, stdout: "All done.\n" });
     const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
@@ -141,6 +67,8 @@ describe("kill -9 of pawl run", () => {
         // The first step waits for the texts of the folder, so the run is committed before it.
         "resumed in run_started",
         "resumed in prepared",
+        // The rules are read from their files before a call is decided.
+        "resumed in model_finished",
         "resumed in tool_decided",
         "resumed in tool_finished",
         "had ended",
@@ -199,10 +127,10 @@ describe("kill -9 of pawl run", () => {
   );
 
   test("again and again: each resume goes on from where the last one was killed", verifies("REC-3"), async () => {
-    const world = createWorld(files);
-    const server = await startModel(steps);
+    const world = createWorld(workFiles);
+    const server = await startModel(workSteps);
     const env = { OPENAI_BASE_URL: server.baseURL };
-    const node = ["--import", preload];
+    const node = ["--import", killAtCommit];
     let ended = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: "after 6" }, node });
     let kills = 0;
     for (; ended.signal === "SIGKILL"; kills++)
@@ -218,11 +146,11 @@ describe("kill -9 of pawl run", () => {
     "a store that gives out interrupts the run, and it is resumed when there is room again",
     verifies("REC-2", "CLI-3"),
     async () => {
-      const server = await startModel(steps);
+      const server = await startModel(workSteps);
       for (const number of [6, 7, 9]) {
-        const world = createWorld(files);
+        const world = createWorld(workFiles);
         const env = { OPENAI_BASE_URL: server.baseURL };
-        const node = ["--import", preload];
+        const node = ["--import", killAtCommit];
         const failed = await world.pawl(run, { env: { ...env, PAWL_KILL_AT: `full ${number}` }, node });
         expect(failed.code, failed.stderr).toBe(75);
         expect(failed.stderr).toMatch(/interrupted \(store_failed\): .*The disk of the store .* is full\./);
@@ -257,18 +185,4 @@ describe("kill -9 of pawl run", () => {
 function expectAtOnce({ stderr }: Ended): void {
   expect(stderr).toContain("Continuing after an interruption.");
   expect(stderr).not.toContain("following");
-}
-
-async function sideBySide<In, Out>(
-  all: readonly In[],
-  count: number,
-  work: (one: In) => Promise<Out>,
-): Promise<readonly Out[]> {
-  const outcomes: Out[] = [];
-  const waiting = [...all];
-  const next = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) outcomes.push(await work(one));
-  };
-  await Promise.all(Array.from({ length: count }, next));
-  return outcomes;
 }

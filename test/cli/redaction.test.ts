@@ -85,6 +85,51 @@ describe("streamed text", proven, () => {
     );
   });
 
+  test("joined, is the whole text redacted, if deltas that waited come as one", () => {
+    const redact = createTerminalRedaction(environment).text;
+    const text = fc.array(fc.tuple(word, gap), { maxLength: 8 }).map((words) => words.flat().join(""));
+    const cuts = fc.array(fc.tuple(fc.nat({ max: 30 }), fc.integer({ min: 1, max: 4 })), { maxLength: 12 });
+    fc.assert(
+      fc.property(text, cuts, (whole, pieces) => {
+        const pass = createTerminalRedaction(environment).stream();
+        const shown: StreamItem[] = [
+          ...pass({ type: "delta", delta: { ...ids, seq: 1, kind: "text-start", id: "t" } }),
+        ];
+        let [at, seq] = [0, 1];
+        for (const [length, n] of [...pieces, [whole.length, 1] as const]) {
+          seq += n;
+          const piece = whole.slice(at, at + length);
+          shown.push(...pass({ type: "delta", n, delta: { ...ids, seq, kind: "text-delta", id: "t", text: piece } }));
+          at += length;
+        }
+        shown.push(...pass({ type: "delta", delta: { ...ids, seq: seq + 1, kind: "text-end", id: "t" } }));
+        const deltas = shown.flatMap((item) => (item.type === "delta" ? [item] : []));
+        expect(textOf(deltas.map(({ delta }) => delta))).toBe(redact(whole));
+        let last = 0;
+        for (const { delta, n = 1 } of deltas) {
+          expect(delta.seq - n).toBe(last);
+          last = delta.seq;
+        }
+        expect(last).toBe(seq + 1);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is shown at once, except for the number of its last delta", () => {
+    const pass = createTerminalRedaction(environment).stream();
+    const say = (seq: number, text: string, n = 1) =>
+      pass({ type: "delta", n, delta: { ...ids, seq, kind: "text-delta", id: "t", text } });
+    expect(say(3, "Let me ")).toEqual([]);
+    expect(say(4, "look. ")).toMatchObject([{ n: 1, delta: { seq: 3, text: "Let me look. " } }]);
+    expect(say(5, "Bearer ")).toMatchObject([{ delta: { seq: 4, text: "" } }]);
+    expect(say(8, "of the key sk", 3)).toMatchObject([{ delta: { seq: 5, text: "Bearer of the key " } }]);
+    expect(pass({ type: "delta", delta: { ...ids, seq: 9, kind: "text-end", id: "t" } })).toMatchObject([
+      { n: 3, delta: { seq: 8, text: "sk" } },
+      { delta: { seq: 9 } },
+    ]);
+  });
+
   test.each([
     { name: "raw", written: oddSecret },
     { name: "as JSON", written: escapeOnce(oddSecret) },

@@ -312,3 +312,31 @@ describe("a server that is told to leave", () => {
     await second.running.ended;
   });
 });
+
+describe("pawl ui", () => {
+  test("gives a link to the page; a second one is of the same server, and only for the same store", async () => {
+    const world = createWorld(files);
+    const first = world.start(["ui", "--port", "0", "--model", "demo"]);
+    let said = "";
+    first.child.stdout?.on("data", (text: string) => {
+      said += text;
+    });
+    await first.said(/http:\S+#start=\S+\n/);
+    const [link = ""] = /http:\S+/.exec(said) ?? [];
+    const page = await fetch(link);
+    expect(await page.text()).toContain("<title>Pawl</title>");
+    expect(page.headers.get("content-security-policy")).toContain("require-trusted-types-for 'script'");
+
+    const second = await world.pawl(["ui"]);
+    expect(second).toMatchObject({ code: 0 });
+    expect(second.stdout.startsWith(new URL(link).origin)).toBe(true);
+    expect(second.stdout.trim()).not.toBe(link);
+
+    const elsewhere = await world.pawl(["ui"], { env: { PAWL_STORE: "postgres://nobody@127.0.0.1:1/none" } });
+    expect(elsewhere.code).not.toBe(0);
+    expect(elsewhere.stdout).toBe("");
+
+    first.kill("SIGTERM");
+    expect((await first.ended).code).toBe(0);
+  });
+});

@@ -1,9 +1,9 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAgent } from "pawl";
 import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, jsonLines } from "./pawl.js";
 
@@ -124,6 +124,74 @@ describe("pawl sessions export", () => {
     const running = start(["sessions", "export", "s"]);
     running.child.stdout?.destroy();
     expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("pawl sessions export --raw, and import", () => {
+  test("move a session, and all sessions, to another store", verifies("CLI-4#part-1"), async () => {
+    const [here, there] = [createWorld(files), createWorld(files)];
+    await here.pawl(["run", "List the files", "--session", "first"]);
+    await here.pawl(["run", "Find the TODO comments under src", "--session", "second"]);
+    const one = await here.pawl(["sessions", "export", "--raw", "fir"]);
+    const imported = await there.pawl(["sessions", "import"], { input: one.stdout });
+    expect(imported).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Imported 1 session \(entries of their logs: \d+\)\.\n$/),
+    });
+    expect((await there.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(one.stdout);
+    const again = await there.pawl(["sessions", "import"], { input: one.stdout });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("There is a session first") });
+    expect((await there.pawl(["sessions", "delete", "first"])).code).toBe(0);
+
+    const all = await here.pawl(["sessions", "export", "--raw", "--all"]);
+    const file = join(there.base, "copy.jsonl");
+    writeFileSync(file, all.stdout);
+    const whole = await there.pawl(["sessions", "import", file, "--json"]);
+    expect(jsonLines(whole.stdout)).toEqual([{ sessions: 2, entries: expect.any(Number) }]);
+    expect((await there.pawl(["sessions", "--json"])).stdout).toBe((await here.pawl(["sessions", "--json"])).stdout);
+    const shown = (world: typeof here) => world.pawl(["sessions", "show", "second"]);
+    expect((await shown(there)).stdout).toBe((await shown(here)).stdout);
+  });
+
+  test("refuse what cannot be exported or imported", async () => {
+    const { pawl, base } = createWorld(files);
+    const refusals = [
+      [["export"], "Name the sessions"],
+      [["export", "a", "b"], "--raw"],
+      [["export", "--all"], "--raw"],
+      [["export", "--raw", "nobody"], 'no session "nobody"'],
+      [["import", join(base, "nowhere")], "cannot be read"],
+      [["import", base], "cannot be read"],
+      [["import"], "not complete"],
+    ] as const;
+    for (const [args, message] of refusals)
+      expect(await pawl(["sessions", ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+
+  test("an import that was killed goes on, and can be given up", async () => {
+    const [here, there] = [createWorld(files), createWorld(files)];
+    mkdirSync(here.home, { recursive: true });
+    mkdirSync(there.home, { recursive: true });
+    const source = await openSqliteStore({ path: join(here.home, "sessions.db"), synchronous: "normal" });
+    const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store: source });
+    const ids = Array.from({ length: 300 }, (_, number) => `s${number}`);
+    for (const sessionId of ids) await agent.run("Go", { sessionId });
+    await source.close();
+    const { stdout: copy } = await here.pawl(["sessions", "export", "--raw", "--all"]);
+    const target = await openSqliteStore({ path: join(there.home, "sessions.db") });
+    onTestFinished(() => target.close());
+    const running = there.start(["sessions", "import"], { input: copy });
+    while ((await target.list({ limit: 1 })).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    running.kill("SIGKILL");
+    await running.ended;
+    const [half] = await target.list();
+    expect(half?.holder?.id).toMatch(/^import /);
+    expect(await target.due(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
+    const id = half?.sessionId ?? "";
+    expect((await there.pawl(["sessions", "delete", id])).code).toBe(2);
+    expect((await there.pawl(["sessions", "delete", id, "--force"])).code).toBe(0);
+    expect((await there.pawl(["sessions", "import"], { input: copy })).code).toBe(0);
+    expect((await there.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(copy);
   });
 });
 

@@ -78,29 +78,42 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     expect(readFileSync(join(world.root, "made"), "utf8")).toBe("two\n");
   });
 
-  test("always asks no more for this tool in this run, and for others still", verifies("CLI-2"), async () => {
-    const shell = (command: string) => ({ name: "shell", input: { command } });
-    const server = await startProviderServer("openai-chat", [
-      { type: "answer", calls: [shell("echo 1 >> made")] },
-      {
-        type: "answer",
-        calls: [shell("echo 2 >> made"), { name: "write_file", input: { path: "a.txt", content: "a" } }],
-      },
-      { type: "answer", text: "Done." },
-    ]);
-    const world = createWorld();
-    const env = { OPENAI_BASE_URL: server.baseURL };
-    const args = ["run", "work", "--model", "openai-compatible/test", "--allow-shell", "--session", "s"];
-    const running = world.startOnTerminal(args, { env });
-    await running.said("[a]lways shell in this run");
-    running.type("a\r");
-    await running.said("[a]lways write_file in this run");
-    running.type("n\r");
-    expect((await running.ended).code).toBe(0);
-    await server.close();
-    expect(readFileSync(join(world.root, "made"), "utf8")).toBe("1\n2\n");
-    expect(existsSync(join(world.root, "a.txt"))).toBe(false);
-  });
+  test(
+    "always keeps a rule, which asks no more for such calls, and for others still",
+    verifies("CLI-2", "CHAT-2#rules"),
+    async () => {
+      const shell = (command: string) => ({ name: "shell", input: { command } });
+      const server = await startProviderServer("openai-chat", [
+        { type: "answer", calls: [shell("mkdir one")] },
+        {
+          type: "answer",
+          calls: [shell("mkdir two"), { name: "write_file", input: { path: "a.txt", content: "a" } }],
+        },
+        { type: "answer", text: "Done." },
+      ]);
+      const world = createWorld();
+      const env = { OPENAI_BASE_URL: server.baseURL };
+      const args = ["run", "work", "--model", "openai-compatible/test", "--allow-shell", "--session", "s"];
+      const running = world.startOnTerminal(args, { env });
+      await running.said("[a]lways…");
+      running.type("a\r");
+      await running.said("by its number");
+      running.type("1\r");
+      await running.said(/write_file\S* wants to run/);
+      running.type("n\r");
+      expect((await running.ended).code).toBe(0);
+      await server.close();
+      for (const name of ["one", "two"]) expect(existsSync(join(world.root, name))).toBe(true);
+      expect(existsSync(join(world.root, "a.txt"))).toBe(false);
+      const log = jsonLines((await world.pawl(["sessions", "export", "s"])).stdout);
+      const decided = log.flatMap(({ event }) => (event.type === "tool_decided" ? [event.decision] : []));
+      expect(decided.map(({ verdict, rule }) => [verdict, rule?.pattern])).toEqual([
+        ["ask", undefined],
+        ["allow", "shell(mkdir *)"],
+        ["ask", undefined],
+      ]);
+    },
+  );
 
   test("control characters in what is asked for are made visible", verifies("SEC-6#shown"), async () => {
     const command = "echo safe\u001b[2K\r\u009brm -rf / \u202e";

@@ -121,7 +121,7 @@ function checkEffects(state: State): void {
   check((dueAt(state) === null) === (wanted.length === 0), "the due time and the effects disagree");
   if (isResting(state)) {
     check(
-      wanted.every((effect) => effect.type === "notify_parent" || effect.type === "call_after_run_hooks"),
+      wanted.every(({ type }) => type === "notify_parent" || type === "call_after_run_hooks" || isAsked(state, type)),
       "a session that rests wants something",
     );
     return;
@@ -144,6 +144,11 @@ function checkEffects(state: State): void {
       `nothing is in flight in '${state.status}'`,
     );
   }
+}
+
+/** A session at rest is compacted if a person asked for it. */
+function isAsked({ compactionAsked }: State, type: Effect["type"]): boolean {
+  return type === "compact" && compactionAsked !== undefined;
 }
 
 function checkCalls(state: Extract<State, { calls: readonly Call[] }>): void {
@@ -298,7 +303,7 @@ function settles(effect: Effect, event: Event, before: State): boolean {
     case "prepare":
       return event.type === "prepared" || event.type === "compaction_started";
     case "compact":
-      return event.type === "compacted";
+      return event.type === "compacted" && (event.runId === undefined) === isTerminal(before);
     case "call_model":
       return event.type === "model_finished" || event.type === "model_failed";
     case "hand_over":

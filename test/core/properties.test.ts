@@ -14,6 +14,7 @@ import {
   type State,
   transition,
 } from "../../src/core/index.js";
+import { copyTranscript } from "../../src/core/transcript/copy.js";
 import { loadTranscript } from "../../src/runtime/log/read-log.js";
 import { verifies } from "../verifies.js";
 import { randomSessions } from "./random-sessions.js";
@@ -46,6 +47,24 @@ test("the log builds the transcript, whether it comes from memory or from a stor
       const rebuilt = createTranscript();
       for (const entry of log) appendEntry(rebuilt, JSON.parse(JSON.stringify(entry)));
       expect(rebuilt).toEqual(transcript);
+    }),
+  );
+});
+
+test("a copy of a transcript grows as the transcript does, and neither changes the other", () => {
+  fc.assert(
+    fc.property(sessions, fc.nat(), ({ log, transcript }, at) => {
+      const cut = at % (log.length + 1);
+      const first = createTranscript();
+      for (const entry of log.slice(0, cut)) appendEntry(first, entry);
+      const before = structuredClone(first);
+      const copy = copyTranscript(first);
+      expect(copy).toEqual(first);
+      for (const entry of log.slice(cut)) appendEntry(copy, entry);
+      expect(copy).toEqual(transcript);
+      expect(first).toEqual(before);
+      for (const entry of log.slice(cut)) appendEntry(first, entry);
+      expect(first).toEqual(copy);
     }),
   );
 });

@@ -95,6 +95,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
       output: { type: "text", text: "late" },
       ...cut(state),
     };
+  if (asks(session)) return { type: "compaction_requested", keep: "the plan", by: "ada" };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
     () => ({ type: "steered", input: [userMessage("steer")], source: "user", skip: "unstarted", by: "ada" }),
@@ -110,6 +111,11 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
     () => ({ type: "restarted", runId, holder: "o" }),
     () => ({ type: "restarted", runId, holder: "o" }),
   ])();
+}
+
+/** A chance of its own: what a seed draws otherwise stays as it is. */
+function asks({ state, at }: Session): boolean {
+  return createChance(state.seq + 31 * at).once(6);
 }
 
 function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {
@@ -249,15 +255,15 @@ function preparation(session: Session, chance: Chance): EventBody {
 
 function compaction(session: Session, chance: Chance): EventBody {
   const { state, transcript } = session;
-  const runId = state.status === "idle" ? "r0" : state.runId;
-  if (chance.once(4)) return { type: "compacted", runId, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
+  const ofRun = isResting(state) ? {} : { runId: state.runId };
+  if (chance.once(4)) return { type: "compacted", ...ofRun, usage: { inputTokens: 3, outputTokens: 1, partial: true } };
   const cut = chance.below(transcript.seqs.length + 1);
   const from = transcript.seqs[cut] ?? state.seq + 1;
   const retained = chance.once(2) ? {} : { retained: ["kept"] };
   const counted = { tokensBefore: 9, tokensAfter: 3 };
   return {
     type: "compacted",
-    runId,
+    ...ofRun,
     ...compactionRange(transcript, from),
     summary: "summary",
     ...retained,
@@ -516,6 +522,7 @@ function any(session: Session, chance: Chance, newRun: () => string): EventBody 
       purpose: chance.pick(["step", "continue", "unpause", "remind", "summary"]),
     }),
     () => ({ type: "compaction_started", runId, modelCallIndex: index }),
+    () => ({ type: "compaction_requested" }),
     () => ({ type: "handed_off", runId, callKey, from: chance.pick(["a", "b"]), to: chance.pick(["a", "b"]) }),
     () => ({ ...compaction(session, chance), runId }),
     () => ({ ...modelEvent(state, chance), runId }) as EventBody,

@@ -11,7 +11,6 @@ export const reservedEvents: readonly Event[] = [
     added: [{ verdict: "allow", kind: "command", pattern: "git status", scope: "session" }],
     at,
   },
-  { type: "compaction_requested", keep: "the plan", at },
   { type: "process_started", processId: "p1", callKey: "r1/1/1", pid: 7, startedAt: at, at },
   { type: "process_finished", processId: "p1", outcome: "exited", exitCode: 0, at },
   {

@@ -109,18 +109,31 @@ const examples: { readonly [S in Status]: readonly (() => Session)[] } = {
     () => askingChild(),
     () => askingTool(),
   ],
-  completed: [() => endedSession({}), () => endedSession(child), () => leaving(endedSession({}))],
+  completed: [
+    () => endedSession({}),
+    () => endedSession(child),
+    () => leaving(endedSession({})),
+    () => compacting(endedSession({})),
+  ],
   failed: [
     () => stoppedSession({}, (session) => answers(session, { finish: "content-filter" })),
     () => stoppedSession(child, (session) => answers(session, { finish: "content-filter" })),
     () => leaving(stoppedSession({}, (session) => answers(session, { finish: "content-filter" }))),
+    () => compacting(stoppedSession({}, (session) => answers(session, { finish: "content-filter" }))),
   ],
   aborted: [
     () => stoppedSession({}, abandon),
     () => stoppedSession(child, abandon),
     () => leaving(stoppedSession({}, abandon)),
+    () => compacting(stoppedSession({}, abandon)),
   ],
 };
+
+/** A person has asked for a compaction at rest. */
+function compacting(session: Session): Session {
+  happen(session, { type: "compaction_requested" });
+  return session;
+}
 
 /** A run that waits for a person because a child session does. */
 function askingChild(): Session {
@@ -208,7 +221,10 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "compaction_started":
       return [{ type, runId, modelCallIndex }];
     case "compacted":
-      return [{ type, runId, keptFrom: 2, summary: "so far" }];
+      return [
+        { type, runId, keptFrom: 2, summary: "so far" },
+        { type, keptFrom: 2, summary: "so far" },
+      ];
     case "model_finished":
       return state.status === "idle" ? [answerOf(startedSession().state, {})] : [answerOf(state, { text: "hi" })];
     case "model_failed": {
@@ -266,9 +282,10 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
     case "data_changed":
       return [{ type, patch: { set: { plan: [] } }, by: "anna" }];
+    case "compaction_requested":
+      return [{ type, keep: "the plan", by: "anna" }];
     case "session_changed":
     case "rules_changed":
-    case "compaction_requested":
     case "process_started":
     case "process_finished":
     case "files_restoring":

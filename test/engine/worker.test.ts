@@ -77,6 +77,39 @@ test("an approval that expired is denied, and the model goes on", async () => {
   expect(JSON.stringify(model.requests[0]?.messages.at(-1))).toContain("nobody answered before the approval expired");
 });
 
+test("a session that is found while the worker stops is left to others, and not refused", async () => {
+  const memory = createMemoryStore();
+  const client = createClient({ store: memory });
+  await client.session("first").send("Hello.", { agent: "mine", model: "m" });
+  const [asked, answered] = [deferred(), deferred()];
+  let loads = 0;
+  const store: Store = {
+    ...memory,
+    async load(sessionId) {
+      loads += sessionId === "second" ? 1 : 0;
+      // The worker has asked whose it is; now its agent asks how far it is.
+      if (sessionId === "second" && loads === 2) {
+        asked.resolve();
+        await answered.promise;
+      }
+      return memory.load(sessionId);
+    },
+  };
+  const reports: WorkerReport[] = [];
+  const agent = createAgent({ name: "mine", model: createScriptedModel([{ text: "First." }]), store });
+  const worker = createWorker({ store, agents: [agent], onReport: (report) => reports.push(report) });
+  await worker.runUntilIdle();
+  await client.session("second").send("Hello.", { agent: "mine", model: "m" });
+  const working = worker.runUntilIdle();
+  await asked.promise;
+  const stopped = worker.stop();
+  answered.resolve();
+  await Promise.all([stopped, working]);
+  expect(reports.map(({ type }) => type)).toEqual(["taken", "left"]);
+  expect(worker.status().refused).toEqual([]);
+  expect(await memory.inbox("second")).toHaveLength(1);
+});
+
 test("a session whose agent is not here is left to others", async () => {
   const store = createMemoryStore();
   const agent = createAgent({ name: "theirs", model: createScriptedModel([]), store });
@@ -168,3 +201,85 @@ function agentLimits() {
     maxCompactions: 0,
   } as const;
 }
+
+/** Sessions that a client began; a worker finds them due. */
+async function begun(store: Store, count: number): Promise<readonly string[]> {
+  const ids = Array.from({ length: count }, (_, number) => `s${number}`);
+  for (const id of ids) await createClient({ store }).session(id).send("Hello.", { agent: "mine", model: "m" });
+  return ids;
+}
+
+const other = { id: "another process", host: "elsewhere", pid: 1, startedAt: 1 };
+
+test(
+  "a session that another process claims first keeps no place, and is nothing to report",
+  verifies("DIST-2"),
+  async () => {
+    const memory = createMemoryStore();
+    await begun(memory, 2);
+    // The other process claims the first session between this worker's question and its own claim.
+    const store: Store = {
+      ...memory,
+      async due(...given) {
+        const due = await memory.due(...given);
+        await memory.claim("s0", { holder: other, now: Date.now(), leaseMs: anHour });
+        return due;
+      },
+    };
+    const reports: WorkerReport[] = [];
+    const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store: memory });
+    const worker = createWorker({ store, agents: [agent], concurrency: 1, onReport: (report) => reports.push(report) });
+    await worker.runUntilIdle();
+    expect(reports).toMatchObject([
+      { type: "taken", sessionId: "s1" },
+      { type: "left", sessionId: "s1", result: { status: "completed" } },
+    ]);
+    expect(worker.status()).toEqual({ running: 0, refused: [] });
+    expect(await memory.describe("s0")).toMatchObject({ holder: other, inbox: 1 });
+    await expect(agent.session("s0").resume({ follow: false })).rejects.toMatchObject({ code: "session_busy" });
+  },
+);
+
+test("workers begin at different places among what is due", verifies("DIST-2"), async () => {
+  const store = createMemoryStore();
+  const ids = await begun(store, 24);
+  const taken: string[] = [];
+  const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store });
+  const onReport = (report: WorkerReport) => {
+    if (report.type === "taken") taken.push(report.sessionId);
+  };
+  await createWorker({ store, agents: [agent], concurrency: 1, onReport }).runUntilIdle();
+  expect(taken.toSorted()).toEqual([...ids].toSorted());
+  // By chance alone this is not so once in 4 to the power of 20.
+  expect(taken).not.toEqual(ids);
+});
+
+test("a worker asks what is due when a message comes, not at each commit of others", verifies("DIST-2"), async () => {
+  const memory = createMemoryStore();
+  let asked = 0;
+  const store: Store = {
+    ...memory,
+    async due(...given) {
+      asked += 1;
+      return await memory.due(...given);
+    },
+  };
+  const left = deferred();
+  const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store: memory });
+  const onReport = ({ type }: WorkerReport) => (type === "left" ? left.resolve() : undefined);
+  const worker = createWorker({ store, agents: [agent], pollMs: anHour, onReport });
+  const working = worker.run();
+  const calls = Array.from({ length: 20 }, (_, amount) => ({ calls: [{ name: "pay", input: { amount } }] }));
+  const busy = createAgent({
+    name: "busy",
+    model: createScriptedModel([...calls, { text: "Done." }]),
+    tools: [payTool([])],
+    store: memory,
+  });
+  expect((await busy.run("Pay.", { sessionId: "busy" })).status).toBe("completed");
+  expect(asked).toBeLessThan(5);
+  await begun(memory, 1);
+  await left.promise;
+  await worker.stop();
+  await working;
+});

@@ -1,5 +1,5 @@
 /**
- * Every kind of failure, from what the provider sends to what the result says (docs/failures.md): how often the provider was
+ * Every kind of failure, from what the provider sends to what the result says (docs/model-failures.md): how often the provider was
  * asked, and how long was waited.
  */
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -307,7 +307,7 @@ function seconds(ms: number, isAbout: boolean): string {
 }
 
 const page: Page = {
-  file: "failures.md",
+  file: "model-failures.md",
   command: "node scripts/failures-page.mjs",
   columns: ["Kind", "What came in", "Tried", "Waited", "What the result says"],
 };

@@ -2,8 +2,16 @@
  * A session and the sessions below it as one stream.
  */
 import { describe, expect, test } from "vitest";
-import type { FamilyItem, Store, StreamItem } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  type FamilyItem,
+  PawlError,
+  type Store,
+  type StreamItem,
+} from "../../src/index.js";
 import { familyStream } from "../../src/runtime/api/family-stream.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import {
@@ -43,6 +51,44 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
         await checkWhole(items, readFrom(agent, store));
       }
       expect(Math.max(...later.map(({ depth }) => depth))).toBe(2);
+    }),
+  );
+
+  test("takes the items of each session from elsewhere, if it is told to", proven, () =>
+    inStore(async (store) => {
+      const agent = createFamily(boss, { store });
+      await agent.runStream("Go.", { sessionId: "p" }).result;
+      const asked: string[] = [];
+      const items = agent.session("p").events({
+        children: true,
+        itemsOf(session, { after, signal }) {
+          asked.push(`${session.id} ${after}`);
+          return session.events({ after, signal });
+        },
+      });
+      const told = await collect(items, isEnd);
+      expect(asked[0]).toBe("p 0");
+      await checkWhole(told, readFrom(agent, store));
+      const alone = agent.session("p").events({ itemsOf: (session, options) => session.events(options) });
+      await expect(alone.next()).rejects.toThrow(expect.objectContaining({ code: "bad_input" }));
+    }),
+  );
+
+  test("a session below has its deltas when it is followed alone through the agent at the top", proven, () =>
+    inStore(async (store) => {
+      const work = gate("work");
+      const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+      const types = new Set<string>();
+      const stream = agent.runStream("Go.", { sessionId: "p" });
+      await work.reached;
+      const [child] = await store.list({ parent: "p" });
+      const following = agent.session(child?.sessionId ?? "").events({ until: "run" });
+      const first = await following.next();
+      work.open();
+      for await (const item of following) types.add(item.type);
+      expect(first.value?.type).toBe("session_created");
+      expect(types).toContain("delta");
+      expect((await stream.result).status).toBe("completed");
     }),
   );
 
@@ -154,6 +200,53 @@ describe.each(bothStores)("a stream with children, in $name", ({ open }) => {
       expect(sessions.has(omitted[0]?.sessionId ?? "")).toBe(false);
     }),
   );
+});
+
+test("a child whose log cannot be read is left out with a word, and the others are told", proven, async () => {
+  const inner = createMemoryStore();
+  await createFamily(boss, { store: inner }).run("Go.", { sessionId: "p" });
+  const lost = (await inner.list()).find(({ info }) => info?.agent === "leaf")?.sessionId ?? "";
+  const damage = new PawlError("store_corrupt", "The log is damaged.");
+  const store: Store = {
+    ...inner,
+    load: (sessionId) => (sessionId === lost ? Promise.reject(damage) : inner.load(sessionId)),
+    read: (sessionId, ...place) => (sessionId === lost ? Promise.reject(damage) : inner.read(sessionId, ...place)),
+  };
+  const items = await collect(createFamily(boss, { store }).session("p").events({ children: true, follow: false }));
+  expect(items.filter(({ type }) => type === "children_omitted")).toMatchObject([
+    { why: "unreadable", sessionId: lost, depth: 2 },
+  ]);
+  expect(Object.keys(placesOf(items))).toHaveLength(4);
+  checkOrder(items);
+});
+
+test("the children of an agent that a session was handed over to are told, live and from the log", {
+  ...verifies("STRM-11", "AGENT-1"),
+}, async () => {
+  const store = createMemoryStore();
+  const work = gate("work");
+  const chief = createAgent({
+    name: "boss",
+    model: createScriptedModel([{ calls: [{ name: "worker", input: { task: "Work." } }] }, { text: "Done." }]),
+    tools: [createFamily({ name: "leaf", tools: [work.tool] }).asTool({ name: "worker", description: "Works." })],
+  });
+  const front = createAgent({
+    name: "front",
+    model: createScriptedModel([{ calls: [{ name: "transfer_to_boss" }] }]),
+    handoffs: [{ name: "boss", description: "Works.", agent: () => chief }],
+    store,
+  });
+  const live: FamilyItem[] = [];
+  for await (const item of front.runStream("Go.", { sessionId: "p", children: true })) {
+    live.push(item);
+    if (item.type === "tool_call" && item.name === "work") work.open();
+  }
+  const later = await collect(front.session("p").events({ children: true, follow: false }));
+  for (const items of [live, later]) {
+    expect(Object.keys(placesOf(items))).toHaveLength(2);
+    await checkWhole(items, readFrom(front, store));
+  }
+  expect(live.some(({ type, depth }) => type === "delta" && depth === 1)).toBe(true);
 });
 
 test("a run is told as ever without the option", proven, async () => {

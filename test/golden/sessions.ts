@@ -533,6 +533,43 @@ export const scenarios: readonly RecordedScenario[] = [
     play: async ({ ask }) => ask("Do it.", "r"),
   },
   {
+    name: "asked-compactions",
+    about: "compactions that a person asked for: in a run, at rest, and one under way",
+    parts: () =>
+      agentOf(
+        ({ runId, modelCallIndex }) =>
+          runId === "r" && modelCallIndex === 1
+            ? { calls: [call("guarded")], usage: {} }
+            : { text: `${runId}, at length. `.repeat(20), usage: {} },
+        {
+          compaction: {
+            contextWindow: 100_000,
+            model: createScriptedModel(
+              [
+                { text: "It was looked at." },
+                { text: "It was done." },
+                { deltas: endless("Nobody will know") },
+                { text: "It was done again." },
+              ],
+              { id: "short" },
+            ),
+          },
+        },
+      ),
+    async play({ bench, session, ask }) {
+      await ask("Look first.", "earlier");
+      await ask("Do it.", "r");
+      await session.compact({ keep: "the file names", by: "Ada" });
+      await session.answer("r/1/1", approve, { by: "Ada" });
+      await bench.settle();
+      session.compact().catch(() => {});
+      await bench.settle();
+      await ask("And more.", "r2");
+      session.compact().catch(() => {});
+      await bench.settle();
+    },
+  },
+  {
     name: "model-calls",
     about: "calls with messages, a model, settings and tools of their own, and a compaction between them",
     parts: () =>

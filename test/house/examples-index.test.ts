@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-/** The files that `npm run examples` runs: examples/NAME.ts and examples/NAME/main.ts. */
+/** The files that `npm run examples` runs: examples/NAME.ts, examples/NAME/main.ts and examples/recipes/NAME.ts. */
 const examples = readdirSync("examples", { withFileTypes: true }).flatMap((entry) => {
+  if (entry.name === "recipes") return readdirSync("examples/recipes").map((file) => `recipes/${file}`);
   if (entry.isFile() && entry.name.endsWith(".ts")) return [entry.name];
   return entry.isDirectory() && existsSync(join("examples", entry.name, "main.ts")) ? [`${entry.name}/main.ts`] : [];
 });

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { node24 } from "../../scripts/install-node24.mjs";
+import { node24 } from "../../scripts/install-node.mjs";
 import { type FormatName, startProviderServer } from "../models/provider-server.js";
 import { serverKinds, startLocalServer } from "../servers/local-server.js";
 import { verifies } from "../verifies.js";

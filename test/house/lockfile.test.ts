@@ -10,12 +10,16 @@ type Locked = {
 
 type Lockfile = { readonly packages: { readonly [folder: string]: Locked } };
 
-const lockfiles = ["package-lock.json", "scripts/checks/package-lock.json", "bench/peers/package-lock.json"].map(
-  (path) => ({
-    path,
-    packages: (JSON.parse(readFileSync(path, "utf8")) as Lockfile).packages,
-  }),
-);
+const lockfiles = [
+  "package-lock.json",
+  "scripts/checks/package-lock.json",
+  "scripts/moving/package-lock.json",
+  "scripts/site/package-lock.json",
+  "bench/peers/package-lock.json",
+].map((path) => ({
+  path,
+  packages: (JSON.parse(readFileSync(path, "utf8")) as Lockfile).packages,
+}));
 
 /** The folders in which Node looks for a package that is required from this folder, nearest first. */
 function candidates(folder: string, name: string): readonly string[] {

@@ -81,12 +81,13 @@ describe("createScriptedModel", () => {
   });
 
   test("takes a step for each request, and keeps the requests as they were", async () => {
-    const messages = [...request.messages];
+    let { messages } = request;
     const model = createScriptedModel([{ text: "one" }, { text: "two" }], { id: "mine", contextWindow: 1000 });
     const said: ModelDelta[] = [];
     for (const attempt of [1, 2, 3])
       for await (const delta of model.stream({ ...request, messages, attempt }, new AbortController().signal)) {
-        if (delta.kind === "text-start") messages.push({ role: "user", parts: [] });
+        // Each request has an array of its own, as the loop makes them.
+        if (delta.kind === "text-start") messages = [...messages, { role: "user", parts: [] }];
         if (delta.kind === "text-delta" || delta.kind === "error") said.push(delta);
       }
     expect(model).toMatchObject({ id: "mine", contextWindow: 1000 });

@@ -1,6 +1,6 @@
 /**
- * Real processes with agents over one SQLite file, driven step by step: they say what they reach, and can be held there, stopped
- * (SIGSTOP), woken (SIGCONT) and killed (SIGKILL).
+ * Real processes with agents over one SQLite file or one PostgreSQL database, driven step by step: they say what they reach, and can be
+ * held there, stopped (SIGSTOP), woken (SIGCONT) and killed (SIGKILL).
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import type { Entry, Event } from "../../src/core/index.js";
 import type { Reconciled, RunResult, Store } from "../../src/index.js";
+import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import type { ScriptedStep } from "../../src/testing/index.js";
 
@@ -30,6 +31,10 @@ export type ProcessOptions = {
   readonly childScript?: readonly ScriptedStep[];
   /** Tokens of a run. */
   readonly budget?: number;
+  /** When an approval of the tool `risky` expires. */
+  readonly expiresInMs?: number;
+  /** The patience of the process with a PostgreSQL server that is away. */
+  readonly busyMs?: number;
 };
 
 export type Asked = {
@@ -63,10 +68,11 @@ export type World = {
   readonly state: (found: Reconciled) => void;
 };
 
-export async function createWorld(): Promise<World> {
+/** @param url a PostgreSQL database; a SQLite file of its own if left out */
+export async function createWorld(url?: string): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-processes-"));
   const path = join(folder, "sessions.db");
-  const store = await openSqliteStore({ path });
+  const store = url === undefined ? await openSqliteStore({ path }) : await openPostgresStore({ url });
   const children: ChildProcess[] = [];
   onTestFinished(async () => {
     await Promise.all(children.map(end));
@@ -76,9 +82,9 @@ export async function createWorld(): Promise<World> {
   return {
     store,
     async start({ name = "agent", leaseMs = 30_000, ...options }) {
-      const child = fork(program, [JSON.stringify({ path, folder, name, leaseMs, ...options })]);
+      const child = fork(program, [JSON.stringify({ path, url, folder, name, leaseMs, ...options })]);
       children.push(child);
-      const driven = drive(child, () => isWritable(path));
+      const driven = drive(child, async () => url !== undefined || (await isWritable(path)));
       await driven.reached("start");
       return driven;
     },

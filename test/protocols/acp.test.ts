@@ -8,6 +8,7 @@ import { type AcpAgent, type AcpHost, serveAcp } from "../../src/protocols/acp/i
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson, todo } from "../../src/tools/index.js";
 import { createEcho } from "../support/agents.js";
+import { payTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 import { connectClient, type Person, saidIn, streamPair } from "./acp-client.js";
 
@@ -18,16 +19,7 @@ type Made = { readonly agent: Agent; readonly paid: unknown[]; readonly store: S
 
 function agentOf(script: Script, store = createMemoryStore()): Made {
   const paid: unknown[] = [];
-  const pay = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "number" } } },
-    needsApproval: true,
-    execute: (input) => {
-      paid.push(input);
-      return "paid";
-    },
-  });
+  const pay = payTool(paid);
   const edit = defineTool({
     name: "edit_file",
     description: "Edits.",
@@ -246,7 +238,7 @@ describe("a permission", () => {
     const made = agentOf([pay, { text: "Paid." }]);
     const remember = {
       allow: (tool: string) => void allowed.add(tool),
-      isAllowed: (tool: string) => allowed.has(tool),
+      isAllowed: ({ name }: { readonly name: string }) => allowed.has(name),
     };
     const editor = await editorOf(made, { answer: () => "always" }, remember);
     const { sessionId } = await editor.request("session/new", open);

@@ -1,13 +1,14 @@
 /**
  * The `HttpAgent` of AG-UI 1.0, unmodified, against durable sessions over HTTP.
  */
-import { describe, expect, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
-import { serverOfTest } from "../server/rig.js";
+import { proxyTo, serverOfTest, startServer } from "../server/rig.js";
 import { createEcho, deferred } from "../support/agents.js";
 import { checkTool } from "../support/check-tools.js";
+import { payTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 
 type Interrupt = {
@@ -38,16 +39,7 @@ async function clientOf(agent: Agent): Promise<HttpAgent> {
 
 function agentOf(script: Script) {
   const paid: unknown[] = [];
-  const pay = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "number" } } },
-    needsApproval: true,
-    execute: (input) => {
-      paid.push(input);
-      return "paid";
-    },
-  });
+  const pay = payTool(paid);
   const tools = [pay, createEcho().tool, askPerson()];
   return {
     paid,
@@ -172,6 +164,56 @@ describe("an HttpAgent", () => {
     ]);
     expect((await rig.ask("GET", "/v1/sessions")).json.sessions).toHaveLength(1);
   });
+
+  test(
+    "is told that a run goes on when its server drains, and asks another one for it",
+    verifies("PROT-2", "SRV-5"),
+    async () => {
+      const store = createMemoryStore();
+      async function* said(goOn: Promise<unknown>) {
+        yield { kind: "text-start", id: "1" } as const;
+        for (const text of ["A long beginning, ", "and ", "then "])
+          yield { kind: "text-delta", id: "1", text } as const;
+        await goOn;
+        yield { kind: "text-delta", id: "1", text: "the end." } as const;
+        yield { kind: "text-end", id: "1" } as const;
+        yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+      }
+      const start = (goOn: Promise<unknown>) => {
+        const agent = createAgent({
+          name: "desk",
+          store,
+          model: createScriptedModel(() => ({ deltas: said(goOn) as never })),
+        });
+        return startServer({ store, agents: [agent], authenticate: () => ({ id: "ada", scopes: ["read", "run"] }) });
+      };
+      let current = await start(new Promise(() => {}));
+      const gateway = await proxyTo(() => current.url);
+      onTestFinished(async () => {
+        await current.close();
+        await gateway.close();
+      });
+      const client = new HttpAgent({ url: `${gateway.url}/v1/agui/desk`, threadId: "thread-1" });
+      say(client, "Go.");
+      const begun = deferred();
+      const codes: (string | undefined)[] = [];
+      const running = client.runAgent(
+        { runId: "run-of-mine" },
+        {
+          onTextMessageContentEvent: () => begun.resolve(),
+          onRunErrorEvent: ({ event }: { readonly event: { readonly code?: string } }) => void codes.push(event.code),
+        },
+      );
+      await begun.promise;
+      await current.close();
+      await running;
+      expect(codes).toEqual(["connection_ended"]);
+      current = await start(Promise.resolve());
+      await client.runAgent({ runId: "run-of-mine" });
+      const texts = client.messages.map(({ role, content }) => `${role}: ${content}`);
+      expect(texts).toEqual(["user: Go.", "assistant: A long beginning, and then the end."]);
+    },
+  );
 
   test("refuses what is not taken", verifies("PROT-2"), async () => {
     const { agent } = agentOf([{ text: "Never." }]);

@@ -2,12 +2,13 @@
  * The AI SDK's own chat and transport, unmodified, against durable sessions over HTTP. Each version runs these tests.
  */
 import type { AbstractChat as AnyChat, ChatState, UIMessage } from "ai";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { askPerson } from "../../src/tools/index.js";
-import { type Rig, serverOfTest, startServer } from "../server/rig.js";
+import { proxyTo, type Rig, serverOfTest, startServer } from "../server/rig.js";
 import { createEcho, deferred } from "../support/agents.js";
+import { payTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 
 /** What a page uses of the AI SDK. */
@@ -24,7 +25,68 @@ async function serveChats(agent: Agent): Promise<Served> {
   return { api: `${rig.url}/v1/chat`, token: rig.token, cut: rig.cut, ask: rig.ask, store };
 }
 
-type Served = { readonly api: string; readonly token: string; readonly store: Store } & Pick<Rig, "cut" | "ask">;
+type Served = {
+  readonly api: string;
+  readonly token: string;
+  readonly store: Store;
+  readonly fetch?: typeof fetch;
+} & Pick<Rig, "cut" | "ask">;
+
+type Ended = { readonly isError: boolean; readonly isDisconnect: boolean };
+
+/** Fails as the `fetch` of a browser does if the connection is lost. */
+const browserFetch: typeof fetch = async (input, init) => {
+  const lost = (message: string) => () => Promise.reject(new TypeError(message));
+  const response = await fetch(input, init).catch(lost("Failed to fetch"));
+  const reader = response.body?.getReader();
+  if (reader === undefined) return response;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read().catch(lost("network error"));
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(body, { status: response.status, headers: response.headers });
+};
+
+/** Two processes of a server, one after the other, behind one address. The first one stops in mid-answer. */
+async function twoProcesses() {
+  const store = createMemoryStore();
+  const secondGate = deferred();
+  async function* said(goOn: Promise<unknown>) {
+    yield { kind: "text-start", id: "1" } as const;
+    for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
+    await goOn;
+    yield { kind: "text-delta", id: "1", text: "the end." } as const;
+    yield { kind: "text-end", id: "1" } as const;
+    yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+  }
+  const authenticate = () => ({ id: "ada", scopes: ["read", "run", "approve"] as const });
+  const start = (goOn: Promise<unknown>) => {
+    const { agent } = paying(() => ({ deltas: said(goOn) as never }), store);
+    return startServer({ store, agents: [agent], authenticate });
+  };
+  const first = await start(new Promise(() => {}));
+  let current = first;
+  const gateway = await proxyTo(() => current.url);
+  onTestFinished(async () => {
+    await current.close();
+    await gateway.close();
+  });
+  const served: Served = { ...first, api: `${gateway.url}/v1/chat`, fetch: browserFetch };
+  return {
+    served,
+    async drain() {
+      await first.close();
+      current = await start(secondGate.promise);
+    },
+    goOn: secondGate.resolve,
+    messages: async () => (await current.ask("GET", "/v1/chat/chat-1/messages")).json.messages as UIMessage[],
+    isAtRest: async () => (await store.list()).every(({ status }) => status === "completed"),
+  };
+}
 
 async function messagesOf(served: Served): Promise<readonly UIMessage[]> {
   return (await served.ask("GET", "/v1/chat/chat-1/messages")).json.messages;
@@ -39,13 +101,20 @@ async function sessionOf(agent: Agent): Promise<Session> {
 /** A page: its messages are kept in a list, as `useChat` keeps them in React's state. */
 function pageClass({ AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses }: Sdk) {
   return class Page extends AbstractChat<UIMessage> {
-    constructor({ api, token }: Served, messages: readonly UIMessage[] = []) {
+    /** How the requests of the page ended. */
+    readonly ends: readonly Ended[];
+
+    constructor({ api, token, fetch }: Served, messages: readonly UIMessage[] = []) {
+      const ends: Ended[] = [];
+      const own = fetch === undefined ? {} : { fetch };
       super({
         id: "chat-1",
         state: listOf(messages),
-        transport: new DefaultChatTransport({ api, headers: { authorization: `Bearer ${token}` } }),
+        transport: new DefaultChatTransport({ api, headers: { authorization: `Bearer ${token}` }, ...own }),
         sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+        onFinish: ({ isError, isDisconnect }) => void ends.push({ isError, isDisconnect }),
       });
+      this.ends = ends;
     }
 
     get last(): UIMessage {
@@ -101,16 +170,7 @@ const pay = { calls: [{ name: "pay", input: { cents: 5 } }] };
 
 function paying(script: Script, store: Store = createMemoryStore()) {
   const paid: unknown[] = [];
-  const tool = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "number" } } },
-    needsApproval: true,
-    execute: (input) => {
-      paid.push(input);
-      return "paid";
-    },
-  });
+  const tool = payTool(paid);
   const { tool: echo } = createEcho();
   return { agent: createAgent({ model: createScriptedModel(script), tools: [tool, echo], store }), paid, store };
 }
@@ -242,6 +302,48 @@ export function chatTests(name: string, sdk: Sdk): void {
       // At rest there is nothing to resume.
       await other.resumeStream();
       expect(other.messages).toHaveLength(2);
+    });
+
+    test(
+      "knows that an answer is not whole when its server drains, and gets the rest from another process",
+      verifies("PROT-1", "SRV-5"),
+      async () => {
+        const processes = await twoProcesses();
+        const page = new Page(processes.served);
+        const sending = page.sendMessage({ text: "Go." });
+        await expect.poll(() => page.messages.length === 2 && textOf(page.last)).toContain("A long beginning");
+        await processes.drain();
+        await sending;
+        expect(page.status).toBe("error");
+        expect(page.error).toBeInstanceOf(TypeError);
+        expect(page.ends).toEqual([{ isError: true, isDisconnect: true }]);
+        const resuming = page.resumeStream();
+        await expect.poll(() => page.status).toBe("streaming");
+        processes.goOn();
+        await resuming;
+        expect(page.ends.at(-1)).toEqual({ isError: false, isDisconnect: false });
+        expect(page.error).toBeUndefined();
+        expect(textOf(page.last)).toBe("A long beginning, and then the end.");
+        expect(page.messages).toHaveLength(2);
+      },
+    );
+
+    test("that comes back after the run has ended loads the answer", verifies("PROT-1"), async () => {
+      const processes = await twoProcesses();
+      const page = new Page(processes.served);
+      const sending = page.sendMessage({ text: "Go." });
+      await expect.poll(() => page.messages.length === 2 && textOf(page.last)).toContain("A long beginning");
+      processes.goOn();
+      await processes.drain();
+      await sending;
+      await expect.poll(processes.isAtRest).toBe(true);
+      // There is nothing to resume, so the page has a part of the answer still.
+      await page.resumeStream();
+      expect(page.status).toBe("ready");
+      expect(textOf(page.last)).not.toContain("the end.");
+      page.messages = await processes.messages();
+      expect(textOf(page.last)).toBe("A long beginning, and then the end.");
+      expect(page.messages).toHaveLength(2);
     });
 
     test(

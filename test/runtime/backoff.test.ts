@@ -49,7 +49,7 @@ describe.each(bothStores)("a wait, with the store $name", (kind) => {
         const reports: WorkerReport[] = [];
         const worker = buildWorker(
           { store, agents: [other], onReport: (report) => reports.push(report) },
-          { clock, isDead: () => false },
+          { clock, isDead: () => false, random: () => 0 },
         );
 
         await clock.advance(44_999);

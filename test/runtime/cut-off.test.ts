@@ -100,6 +100,30 @@ describe("an answer that an abort cuts off", verifies("FIN-10"), () => {
     expect((await agent.session("s").messages()).slice(-2)).toEqual([assistant(", and the sec"), user(note)]);
   });
 
+  test("continues what its provider had said before it paused", async () => {
+    const said = deferred();
+    let requests = 0;
+    const model: Model = {
+      id: "m",
+      async *stream() {
+        requests += 1;
+        if (requests === 1) {
+          yield* saying("The first part");
+          yield { kind: "done", finishReason: { unified: "stop", raw: "pause_turn" }, usage: {} };
+          return;
+        }
+        yield* saying(", and the sec");
+        said.resolve();
+        await new Promise(() => {});
+      },
+    };
+    const agent = createAgent({ model });
+    const result = agent.run("Go", { sessionId: "s" });
+    await said.promise;
+    await agent.session("s").abort();
+    expect(await result).toMatchObject({ status: "aborted", partial: "The first part, and the sec" });
+  });
+
   test("is kept up to what an entry of the log can hold", async () => {
     const { result } = await abortedRun(saying("€".repeat(400_000)));
     expect(result).toMatchObject({ status: "aborted", partial: "€".repeat(166_666) });

@@ -164,6 +164,27 @@ describe("an output guard", verifies("FIN-11"), () => {
   });
 });
 
+describe("an answer within which the provider pauses", verifies("FIN-11"), () => {
+  const paused = (text: string): ScriptedStep => ({
+    deltas: [
+      { kind: "text-delta", id: "t", text },
+      { kind: "done", finishReason: { unified: "stop", raw: "pause_turn" }, usage: {} },
+    ],
+  });
+
+  test.for([
+    ["over the pause", [paused("The code is he"), { text: "ron." }]],
+    ["before the pause", [paused("The code is heron."), { text: " And so on." }]],
+  ] as const)("is looked at as a whole: a secret %s is refused, and shown to nobody", async ([, steps]) => {
+    const open = await play({ hooks: [], steps });
+    expect(open.result.text).toContain("The code is heron.");
+    const { result, items, agent } = await play({ hooks: [guard({ ...noCode, hold: true })], steps });
+    expect(result).toMatchObject({ status: "failed", reason: "output_refused" });
+    expect(JSON.stringify(items)).not.toContain("heron");
+    expect(JSON.stringify(await agent.session("s").messages())).not.toContain("The code");
+  });
+});
+
 describe("an input guard", verifies("FIN-11"), () => {
   const input: GuardOptions["input"] = async ({ messages }) =>
     JSON.stringify(messages).includes("Tell me") ? { trip: "Nobody may ask that." } : undefined;
@@ -209,6 +230,40 @@ describe("an input guard", verifies("FIN-11"), () => {
   });
 });
 
+describe("a guard that trips", verifies("FIN-11"), () => {
+  const tripping: GuardOptions["input"] = () => new Promise((resolve) => setImmediate(resolve, { trip: "No." }));
+
+  test("by the input takes back what was shown of the answer", async () => {
+    const { items, result, entries } = await play({ hooks: [guard({ name: "g", input: tripping })] });
+    expect(result).toMatchObject({ status: "failed", reason: "refused" });
+    expect(items.some((item) => item.type === "delta" && item.delta.kind === "text-delta")).toBe(true);
+    const types = items.map(({ type }) => type);
+    expect(types.lastIndexOf("delta")).toBeLessThan(types.indexOf("attempt_withdrawn"));
+    expect(JSON.stringify(entries)).not.toContain("heron");
+  });
+
+  test("ends the run: no other attempt is made, and no fallback is asked", async () => {
+    const model = createScriptedModel([{ text: "Hello." }, { text: "Hello." }]);
+    const fallback = createScriptedModel([{ text: "Hello." }]);
+    const retry = { decide: () => ({ retryInMs: 0 }) };
+    const hooks = [guard({ name: "g", input: tripping })];
+    const agent = createAgent({ model, fallbacks: [fallback], retry, hooks });
+    expect(await agent.run("Go.")).toMatchObject({ reason: "refused", error: { code: "guard_tripped" } });
+    expect([model.requests.length, fallback.requests.length]).toEqual([1, 0]);
+  });
+
+  test("leaves nothing to see of what another guard holds back, thoughts included", async () => {
+    const hooks = [
+      guard({ name: "holds", output: () => undefined, hold: true }),
+      guard({ name: "trips", output: async () => ({ trip: "No." }) }),
+    ];
+    const { items, result } = await play({ hooks, steps: [{ reasoning: "A heron.", text: "The code is heron." }] });
+    expect(result).toMatchObject({ reason: "output_refused" });
+    expect(items.filter(({ type }) => type === "delta")).toEqual([]);
+    expect(JSON.stringify(items)).not.toContain("heron");
+  });
+});
+
 describe("a guard that fails", verifies("FIN-11"), () => {
   const broken = () => {
     throw new Error("it broke");
@@ -239,9 +294,31 @@ describe("a guard that fails", verifies("FIN-11"), () => {
     expect(await doing).toMatchObject({ reason: "refused", error: { message: expect.stringContaining("2000 ms") } });
   });
 
+  test("has 10 seconds unless it says otherwise", async () => {
+    const clock = createTestClock();
+    const asked = deferred();
+    const input = () => {
+      asked.resolve();
+      return new Promise<never>(() => {});
+    };
+    const agent = createAgent({
+      model: createScriptedModel([{ text: "Hello." }]),
+      hooks: [guard({ name: "g", input })],
+      clock,
+    });
+    const doing = agent.run("Go.", { sessionId: "s" });
+    await asked.promise;
+    await clock.advance(9_999);
+    expect((await agent.session("s").state()).status).toBe("model_running");
+    await clock.advance(1);
+    expect(await doing).toMatchObject({ reason: "refused", error: { message: expect.stringContaining("10000 ms") } });
+  });
+
   test("is refused without a look, or with an unknown option", () => {
     expect(() => guard({ name: "g" })).toThrow(expect.objectContaining({ code: "bad_configuration" }));
     expect(() => guard({ name: "g", ouput: () => {} } as never)).toThrow(/output/);
+    const named = (name: string) => () => agentOf({ hooks: [guard({ name, output: () => undefined })] });
+    for (const name of ["", "g".repeat(101)]) expect(named(name)).toThrow(/a name of 1 to 100 characters/);
   });
 });
 

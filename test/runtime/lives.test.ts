@@ -47,6 +47,19 @@ function timesOf({ facts }: World, what: "killed" | "holding"): readonly number[
   return facts.filter(isMeant).map(({ at }) => at);
 }
 
+/** Resolves when the log has the results of so many calls. */
+function finishedCalls(store: Store, count: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = async () => {
+      const log = await store.read("s");
+      if (log.filter(({ event }) => event.type === "tool_finished").length < count) return;
+      stop();
+      resolve();
+    };
+    const stop = store.watch(() => void look().catch(reject));
+  });
+}
+
 describe.each(bothStores)("in $name, a run", ({ open }) => {
   async function inStore(work: (store: Store) => Promise<void>): Promise<void> {
     const { store, close } = await open();
@@ -143,7 +156,9 @@ describe.each(bothStores)("in $name, a run", ({ open }) => {
         const result = agent.run("Go", { sessionId: "s" });
         await Promise.all([quick.started, stuck.started]);
         const down = agent.shutdown({ graceMs: 2_000 });
+        const isKept = finishedCalls(store, 2);
         quick.open("in time");
+        await isKept;
         await clock.advance(2_000);
         await down;
         expect(await result).toMatchObject({ status: "interrupted", reason: "shutdown", resumable: true });

@@ -5,10 +5,12 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
+  type Agent,
   type AgentOptions,
   createAgent,
   createMemoryStore,
   type Hook,
+  type Message,
   type Model,
   type ModelRequest,
   modelRequests,
@@ -18,6 +20,7 @@ import { createScriptedModel, type ScriptedStep } from "../../src/testing/script
 import { openFile } from "../stores/open.js";
 import { collect, createEcho, deferred, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
+import { desk, toBilling } from "../support/handoff-desk.js";
 import { bothStores, createStoreOfTexts, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -172,6 +175,45 @@ async function takenOver(
   const result = await resumed;
   return { result, requests, store: inner, session: second.session("s") };
 }
+
+test(
+  "a request of a long conversation that is read late holds what was sent",
+  verifies("TRC-3", "LOOP-22"),
+  async () => {
+    const words = (index: number): Message => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      parts: [{ type: "text", text: `Word ${index}.` }],
+    });
+    const history = Array.from({ length: 4_200 }, (_, index) => words(index));
+    const { triage, models, store } = desk({
+      triage: [{ calls: [{ name: "look" }] }, toBilling],
+      billing: [{ text: "Paid back." }],
+      options: {
+        triage: {
+          compaction: null,
+          handoffs: [
+            {
+              name: "billing",
+              description: "Payments.",
+              agent: () => other,
+              filter: "last_turn",
+            },
+          ],
+        },
+      },
+    });
+    const other: Agent = createAgent({ name: "billing", model: models.billing, store });
+    await triage.run("Pay me back.", { sessionId: "s", history });
+
+    const made: ModelRequest[] = [];
+    for await (const request of modelRequests(store, "s")) made.push(request);
+    const sent = [...models.triage.requests, ...models.billing.requests];
+    expect(sent.map(({ messages }) => messages.length)).toEqual([4_201, 4_203, expect.any(Number)]);
+    expect(sent.map(({ messages }) => messages)).toEqual(made.map(({ messages }) => messages));
+    expect(sent.every((request) => Object.isFrozen(request) && Object.isFrozen(request.messages))).toBe(true);
+    expect(sent[0]?.messages).toBe(sent[0]?.messages);
+  },
+);
 
 describe("a process that takes a model call over", () => {
   const isPrompt = (bytes: Uint8Array | null) => bytes !== null && Buffer.from(bytes).toString() === "By a hook.";

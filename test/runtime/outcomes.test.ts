@@ -43,7 +43,7 @@ test("the page lists every reason with its status, exit code and text", verifies
     expect([reason, shownStatus, shownCode, shownText]).toEqual([reason, status, String(exitCode), text]);
     expect(meaning).toMatch(/\w+.*\.$/);
   }
-  const interrupted: readonly InterruptedReason[] = ["store_failed", "shutdown", "lease_lost", "held_back"];
+  const interrupted: readonly InterruptedReason[] = ["store_failed", "shutdown", "left", "lease_lost", "held_back"];
   expect([...tableUnder("Interrupted").keys()]).toEqual(interrupted);
 });
 

@@ -7,12 +7,14 @@ import {
   createAgent,
   createMemoryStore,
   type DeepPartial,
+  defineTool,
+  done,
   type ModelDelta,
   type PartialOutput,
   type StreamItem,
 } from "../../src/index.js";
 import { createPartialJson } from "../../src/runtime/model/partial-json.js";
-import { createScriptedModel } from "../../src/testing/index.js";
+import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect } from "../support/agents.js";
 import { verifies } from "../verifies.js";
@@ -92,6 +94,29 @@ describe("partial output", verifies("OUT-3"), () => {
     const shown = partials((await collect(stream)) as StreamItem[]);
     expect(shown.at(-1)).toMatchObject({ modelCallIndex: 2, value: { title: "A pawl é", count: 12 } });
     expect(await stream.result).toMatchObject({ status: "completed", output: { count: 12 } });
+  });
+
+  test("begins anew if the model was reminded of the done tool, and goes on after a pause of its provider", async () => {
+    const finish = defineTool({
+      name: "finish",
+      description: "Ends.",
+      input: { type: "object" },
+      execute: () => done(answer),
+    });
+    const model = createScriptedModel([{ text: "I think." }, { text: answer, calls: [{ name: "finish" }] }]);
+    const reminded = createAgent({ model, tools: [finish], limits: { requireDoneTool: true } });
+    const shown = partials((await collect(reminded.runStream("Go", { output: shape }))) as StreamItem[]);
+    expect(shown.at(-1)).toMatchObject({ modelCallIndex: 2, value: { title: "A pawl é", count: 12 } });
+
+    const paused: ScriptedStep = {
+      deltas: [
+        { kind: "text-delta", id: "1", text: answer.slice(0, 30) },
+        { kind: "done", finishReason: { unified: "stop", raw: "pause_turn" }, usage: {} },
+      ],
+    };
+    const pausing = createAgent({ model: createScriptedModel([paused, { text: answer.slice(30) }]) });
+    const joined = partials((await collect(pausing.runStream("Go", { output: shape }))) as StreamItem[]);
+    expect(joined.at(-1)).toMatchObject({ modelCallIndex: 2, value: { title: "A pawl é", count: 12 } });
   });
 
   test("the types", () => {

@@ -68,6 +68,7 @@ describe("one that reads along in another process", () => {
       ...inner,
       // The first look at the log behind the claim is slow; nothing tells of changes.
       watch: () => () => {},
+      tellsAllChanges: false,
       async loadAt(...place) {
         if (isSlow) {
           isSlow = false;
@@ -133,8 +134,9 @@ describe("an abort that another process posts while a tool runs", () => {
   type Told = (change: Change) => Change | null;
   const ways: readonly (readonly [string, Told, number])[] = [
     ["is heard at once where the store tells of it", (change) => change, 10],
-    ["is heard soon where the store tells of changes alone", ({ sessionId }) => ({ sessionId }), 100],
+    ["is heard soon where the store tells of changes alone", ({ sessionId = "" }) => ({ sessionId }), 100],
     ["is heard, though the store's word was missed", (change) => (change.in === "log" ? change : null), 1_500],
+    ["is heard after a gap", (change) => (change.in === "inbox" ? { gap: true } : null), 100],
   ];
   test.each(ways)("%s", verifies("STOR-2"), async (_, told, ms) => {
     const clock = createTestClock();
@@ -147,6 +149,7 @@ describe("an abort that another process posts while a tool runs", () => {
           const heard = told(change);
           if (heard !== null) listener(heard);
         }),
+      tellsAllChanges: false,
     };
     const wait: Tool = {
       name: "wait",

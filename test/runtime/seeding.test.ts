@@ -383,6 +383,26 @@ describe("messages of the AI SDK, as they are", verifies("LOOP-19"), () => {
     ]);
   });
 
+  test("files in each of their forms, with the media type that is known best", async () => {
+    const bytes = new Uint8Array([1, 2, 3]);
+    const inline = "data:image/png;base64,AQID";
+    const forms: readonly (readonly [object, string, string])[] = [
+      [{ type: "image", image: bytes }, "image/*", "AQID"],
+      [{ type: "image", image: bytes, mediaType: undefined }, "image/*", "AQID"],
+      [{ type: "image", image: inline }, "image/png", "AQID"],
+      [{ type: "image", image: new URL("https://example.com/a.png") }, "image/*", "https://example.com/a.png"],
+      [{ type: "file", data: bytes.buffer, mediaType: "application/pdf" }, "application/pdf", "AQID"],
+      [{ type: "file", data: inline, mediaType: "image/*" }, "image/png", "AQID"],
+    ];
+    const content = forms.map(([part]) => part) as never;
+    expect(await shownOf([{ role: "user", content }])).toEqual([
+      { role: "user", parts: forms.map(([, mediaType, data]) => ({ type: "file", mediaType, data })) },
+    ]);
+    await expect(shownOf([{ role: "user", content: [{ type: "file", data: bytes } as never] }])).rejects.toThrow(
+      "no media type",
+    );
+  });
+
   test("an approval that is open is refused, or left out", async () => {
     const open: ModelMessage[] = [
       { role: "user", content: "Go" },

@@ -88,6 +88,26 @@ describe("a steer with skip", proven, () => {
     });
   });
 
+  test("ends a call that is still being decided on, and a late decision runs nothing", async () => {
+    const asked = deferred();
+    const decision = deferred<"allow">();
+    const { tool, inputs } = createEcho();
+    const model = createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "As you wish." }]);
+    const canExecuteTool = () => {
+      asked.resolve();
+      return decision.promise;
+    };
+    const agent = createAgent({ model, tools: [tool], canExecuteTool });
+    const run = agent.run("Go", { sessionId: "s" });
+    await asked.promise;
+    await agent.session("s").steer("Leave it.", { skip: "unstarted" });
+    expect(await run).toMatchObject({ status: "completed", text: "As you wish." });
+    decision.resolve("allow");
+    await decision.promise;
+    expect(inputs).toEqual([]);
+    expect(model.requests[1]?.messages.at(-2)).toMatchObject({ parts: [{ output: { text: skipped } }] });
+  });
+
   test("leaves a call alone that may have run before a crash", async () => {
     const started = deferred();
     const store = createMemoryStore();

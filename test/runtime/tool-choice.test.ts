@@ -94,6 +94,38 @@ describe("a forced tool choice", verifies("LOOP-17"), () => {
     expect(seen).toEqual(["required", "auto", "auto"]);
   });
 
+  test("does not count in a call that may not use the tool: providers refuse such a request", async () => {
+    const hook: Hook = {
+      name: "phases",
+      beforeLLMCall: ({ modelCallIndex }) => (modelCallIndex === 1 ? { activeTools: [] } : undefined),
+    };
+    const model = createScriptedModel([{ text: "So be it." }]);
+    const { agent, store } = agentWith(model, [hook]);
+    await agent.run("Go", { sessionId: "s", toolChoice: { tool: "echo", everyStep: true } });
+    expect(model.requests).toMatchObject([{ tools: [] }]);
+    expect(model.requests[0]).not.toHaveProperty("toolChoice");
+    expect(await collect(modelRequests(store, "s"))).toEqual(model.requests);
+
+    const without = createScriptedModel([{ text: "So be it." }]);
+    await createAgent({ model: without }).run("Go", { toolChoice: "required" });
+    expect(without.requests[0]).not.toHaveProperty("toolChoice");
+
+    const other = createAgent({ name: "other", model: createScriptedModel([]) });
+    const handoff = { name: "other", description: "Helps.", agent: () => other, when: () => false };
+    const alone = createScriptedModel([{ text: "Alone, then." }]);
+    const handing = createAgent({ model: alone, handoffs: [handoff] });
+    await handing.run("Go", { toolChoice: { tool: "transfer_to_other" } });
+    expect(alone.requests[0]).not.toHaveProperty("toolChoice");
+  });
+
+  test("is refused if the run itself leaves the tool out", async () => {
+    const { agent } = agentWith(obedient());
+    await expect(agent.run("Go", { activeTools: [], toolChoice: { tool: "echo" } })).rejects.toMatchObject({
+      code: "bad_input",
+      message: expect.stringContaining('forces "echo", which activeTools leaves out'),
+    });
+  });
+
   test.each([
     "any",
     1,

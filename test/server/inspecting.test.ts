@@ -52,6 +52,10 @@ describe.each(bothStores)("inspecting on $name", ({ open }) => {
         expect(named[1]).toMatchObject({ flags: [], calls: [["echo", "ok", expect.any(Number)]] });
         const trace = plain(await traceSession(store, "s"));
         expect(await pagesOf(ask, "/v1/sessions/s/trace?limit=5&", "records")).toEqual(trace);
+        const traced = await pagesOf(ask, "/v1/sessions/s/trace?type=step&limit=5&", "records");
+        expect(traced).toEqual(trace.filter(({ type }: { type: string }) => type === "step"));
+        const besides = (await pagesOf(ask, "/v1/sessions/s/steps?limit=5&", "events")) as { type: string }[];
+        expect(besides.map(({ type }) => type)).toEqual(["run_started", "final", "run_started", "final"]);
         const ofRun = await pagesOf(ask, "/v1/sessions/s/trace?runId=r2&limit=5&", "records");
         expect(ofRun).toEqual(trace.filter(({ runId }: { runId: string }) => runId === "r2"));
       }),

@@ -3,10 +3,11 @@
  */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createGate } from "../support/agents.js";
+import { payTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 import { proxyTo, type Rig, serverOfTest, startServer } from "./rig.js";
 
@@ -28,16 +29,7 @@ async function clientOf(
 }
 
 function payer(store: Store, paid: unknown[]): Agent {
-  const pay = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "number" } } },
-    needsApproval: true,
-    execute: (input) => {
-      paid.push(input);
-      return "paid";
-    },
-  });
+  const pay = payTool(paid);
   const model = createScriptedModel(({ messages }) =>
     messages.at(-1)?.role === "user" ? { calls: [{ name: "pay", input: { cents: 5 } }] } : { text: "It is paid." },
   );
@@ -198,36 +190,50 @@ describe("an approval over HTTP", () => {
   );
 });
 
-test(
-  "a client of 2026 that cancels its call aborts the run; a server that leaves does not",
-  verifies("PROT-4#http", "SRV-5"),
-  async () => {
-    for (const isCancelled of [true, false]) {
-      const store = createMemoryStore();
-      const gate = createGate();
-      const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "Done." }]);
-      const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
-      const rig = await startServer({ store, agents: [agent] });
-      const client = await clientOf(rig.url, rig.token, "auto");
-      const stop = new AbortController();
-      const result = client.callTool(called("Go."), { signal: stop.signal });
-      result.catch(() => {});
-      await gate.started;
-      const [{ sessionId } = { sessionId: "" }] = await store.list();
-      if (isCancelled) {
-        stop.abort();
-        await expect(result).rejects.toThrow();
-        await expect.poll(async () => (await store.describe(sessionId))?.status).toBe("aborted");
-        await rig.close();
-      } else {
-        await rig.close();
-        await expect(result).rejects.toThrow();
-        const log = await store.read(sessionId);
-        expect(log.map(({ event }) => event.type)).not.toContain("abort_requested");
-      }
-    }
-  },
-);
+/** A call that is under way: its tool runs. */
+async function calling(mode: "auto" | "legacy", options: Parameters<Client["callTool"]>[1] = {}) {
+  const store = createMemoryStore();
+  const gate = createGate();
+  const model = createScriptedModel([{ text: "I begin.", calls: [{ name: "gate" }] }, { text: "Done." }]);
+  const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
+  const rig = await startServer({ store, agents: [agent] });
+  onTestFinished(rig.close);
+  const client = await clientOf(rig.url, rig.token, mode);
+  const result = client.callTool(called("Go."), options);
+  result.catch(() => {});
+  await gate.started;
+  const [{ sessionId } = { sessionId: "" }] = await store.list();
+  return { store, rig, result, sessionId };
+}
+
+test("a client of 2026 that cancels its call aborts the run", verifies("PROT-4#http"), async () => {
+  const stop = new AbortController();
+  const { store, result, sessionId } = await calling("auto", { signal: stop.signal });
+  stop.abort();
+  await expect(result).rejects.toThrow();
+  await expect.poll(async () => (await store.describe(sessionId))?.status).toBe("aborted");
+});
+
+describe.each(["auto", "legacy"] as const)("a server that leaves, protocol negotiation %s", (mode) => {
+  test.each([
+    ["alone", {}],
+    ["with progress", { onprogress: () => {} }],
+  ])(
+    "answers a call %s: the run goes on, and where its result is",
+    verifies("PROT-4#http", "SRV-5"),
+    async (_, options) => {
+      const { store, rig, result, sessionId } = await calling(mode, options);
+      const [, { _meta: meta, ...answer }] = await Promise.all([rig.close(), result]);
+      expect(answer).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(`run goes on.* GET /v1/sessions/${sessionId}/runs/[\\w-]{22}`) }],
+      });
+      expect(meta).toMatchObject({ "pawl/sessionId": sessionId, "pawl/reason": "connection_ended" });
+      const log = await store.read(sessionId);
+      expect(log.map(({ event }) => event.type)).not.toContain("abort_requested");
+    },
+  );
+});
 
 test("what is no JSON-RPC, and another method, are refused", async () => {
   const { ask } = await rigWith([]);

@@ -126,12 +126,12 @@ test(
           const items = said(lengths);
           const world = createWorld(items);
           const lives: LiveSource[] = [];
-          const link = createSessionLink({
+          const link = createSessionLink("s", {
             describe: async () => ({ seq: 0, holder: { id: "h", host: "h", pid: 1, startedAt: 1 } }) as never,
             isHere: () => false,
-            liveHere: () => "none",
+            liveHere: async () => "none",
             addressOf: () => "http://holder",
-            connect: (_, signal) => world.frames(signal),
+            connect: (_id, _address, signal) => world.frames(signal),
             onEmpty: () => {},
           });
           const { followed, logged } = world;
@@ -159,8 +159,7 @@ test(
           const view = createStreamView();
           for (const item of got) {
             const place = items.indexOf(item as Said);
-            if (item.type === "delta")
-              expect(view.apply({ data: { type: "delta", n: 1, delta: item.delta } })).toBe("partial");
+            if (item.type === "delta") expect(view.apply({ data: { n: 1, ...item } })).toBe("partial");
             else if (item.type === "snapshot") expect(view.apply({ data: item })).toBe("partial");
             else if ("seq" in item) view.apply({ id: `${item.seq}.${item.index}`, data: item });
             if (place === -1 || "seq" in item) continue;

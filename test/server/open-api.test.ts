@@ -90,6 +90,7 @@ const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ re
     const { id, callKey } = await waiting(ask, "Look.");
     return ask("POST", `/v1/sessions/${id}/results`, { callKey, output: "seen" });
   },
+  "GET /v1/approvals/answered": async (ask) => ask("GET", "/v1/approvals/answered"),
   "GET /v1/approvals": async (ask) => {
     await begin(ask, "Pay.");
     return ask("GET", "/v1/approvals");
@@ -111,6 +112,10 @@ const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ re
   },
   "GET /v1/sessions/{id}/trace": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/trace`),
   "GET /v1/sessions/{id}/steps": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/steps`),
+  "GET /v1/sessions/{id}/find": async (ask) => {
+    const { id } = await begin(ask, "Hello");
+    return ask("GET", `/v1/sessions/${id}/find?q=HELL`);
+  },
   "GET /v1/sessions/{id}/requests/{runId}/{index}": async (ask) => {
     const { id, runId } = await begin(ask, "Go.");
     return ask("GET", `/v1/sessions/${id}/requests/${runId}/1`);
@@ -134,6 +139,7 @@ const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ re
       { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" },
     ),
   "POST /v1/ui/session": (ask, { server }) => ask("POST", "/v1/ui/session", { code: server.createStartCode() }),
+  "POST /v1/ui/codes": (ask) => ask("POST", "/v1/ui/codes", {}),
 };
 
 const documentOf = async ({ ask }: Rig) => (await ask("GET", "/openapi.json")).json as OpenApiDocument;

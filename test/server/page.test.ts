@@ -147,3 +147,54 @@ describe("a page", () => {
     await server.close();
   });
 });
+
+describe("the inspector", () => {
+  const asDocument = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+
+  test("is an empty page that runs nothing but its own script", verifies("SEC-18#page"), async () => {
+    await withServer({ ui: true, basePath: "/pawl" }, async ({ url }) => {
+      const page = await fetch(`${url}/pawl/`);
+      expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(page.headers.get("content-security-policy")).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; " +
+          "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      );
+      for (const header of ["x-content-type-options", "referrer-policy"]) expect(page.headers.has(header)).toBe(true);
+      const text = await page.text();
+      const named = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path);
+      expect(named).toHaveLength(2);
+      for (const path of named) {
+        const file = await fetch(`${url}${path}`);
+        expect(file.status).toBe(200);
+        expect(file.headers.get("cache-control")).toContain("immutable");
+      }
+      expect((await fetch(`${url}/pawl`)).status).toBe(200);
+      expect((await fetch(`${url}/pawl/ui/other.js`)).status).toBe(404);
+    });
+  });
+
+  test("may be linked to from anywhere, and nothing else may", verifies("SEC-2#requests"), async () => {
+    await withServer({ ui: true }, async (rig) => {
+      expect((await asPage(rig, "/", { ...asDocument, origin: rig.url })).status).toBe(200);
+      const framed = { ...asDocument, "sec-fetch-dest": "iframe", origin: rig.url };
+      expect((await asPage(rig, "/", framed)).status).toBe(403);
+      expect((await asPage(rig, "/v1/sessions", { ...asDocument, origin: rig.url })).status).toBe(403);
+    });
+  });
+
+  test("is there only if it was asked for", async () => {
+    await withServer({}, async ({ url }) => {
+      expect((await fetch(`${url}/`)).status).toBe(404);
+    });
+  });
+
+  test("gets another start link from whoever has the token, and from nobody else", verifies("SEC-2#page"), async () => {
+    await withServer({ ui: true }, async (rig) => {
+      const { status, json } = await rig.ask("POST", "/v1/ui/codes", {});
+      expect(status).toBe(201);
+      const entered = await asPage(rig, "/v1/ui/session", {}, { code: json.code });
+      expect(entered.status).toBe(200);
+      expect((await asPage(rig, "/v1/ui/codes", {}, {})).status).toBe(401);
+    });
+  });
+});

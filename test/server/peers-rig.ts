@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import type { Agent, Store } from "../../src/index.js";
 import { type Followed, followSession } from "../../src/server/client/index.js";
 import { createServer, createToken, type PeerOptions, type ServerOptions } from "../../src/server/index.js";
-import type { Answered } from "./rig.js";
+import { type Ask, createAsk } from "./rig.js";
 
 export const token = createToken();
 export const secret = createToken();
@@ -16,7 +16,7 @@ export type PeerRig = {
   readonly url: string;
   /** The sessions whose live items other servers asked this one for, in order. */
   readonly asked: readonly string[];
-  readonly ask: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+  readonly ask: Ask;
   readonly follow: (path: string, options?: { readonly after?: string }) => AsyncGenerator<Followed>;
   /** Breaks off all connections. */
   readonly cut: () => void;
@@ -51,17 +51,7 @@ export async function peerOfTest({ agents = [], peers, socket, ...options }: Pee
   const rig: PeerRig = {
     url,
     asked,
-    async ask(method, path, body, headers = {}) {
-      const type = body === undefined ? {} : { "content-type": "application/json" };
-      const response = await fetch(`${url}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, ...type, ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-      return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
-    },
+    ask: createAsk(url, token),
     follow: (path, { after } = {}) =>
       followSession({
         url: `${url}${path}`,

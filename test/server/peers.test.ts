@@ -6,7 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
-import { createStreamView, type Followed, type StreamFrame } from "../../src/server/client/index.js";
+import {
+  createStreamView,
+  type Followed,
+  type PartialMessage,
+  type StreamFrame,
+} from "../../src/server/client/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createEcho, deferred } from "../support/agents.js";
@@ -191,6 +196,127 @@ describe("a session that another server holds", () => {
     expect(new Set(livesIn(watched.frames))).toEqual(new Set(["none"]));
     expect(countOf(watched.frames, "delta")).toBe(0);
     expect(Math.min(1, holder.asked.length)).toBe(most);
+  });
+});
+
+describe("a session with children that another server holds", () => {
+  /** A parent asks a child, which talks, and both are held by one server; the other one has the agents and does not work. */
+  async function family() {
+    const store = createMemoryStore();
+    const end = deferred();
+    async function* ending() {
+      yield { kind: "text-start", id: "t" } as const;
+      for (const text of ["It ", "has ", "talked ", "long "]) yield { kind: "text-delta", id: "t", text } as const;
+      await end.promise;
+      yield { kind: "text-delta", id: "t", text: "enough." } as const;
+      yield { kind: "text-end", id: "t" } as const;
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+    }
+    const make = (stopsAt: readonly number[]) => {
+      const talker = createTalker(store, stopsAt);
+      const model = createScriptedModel([
+        { text: "I ask. ", calls: [{ name: "ask", input: { task: "Talk." } }] },
+        { deltas: ending() as never },
+      ]);
+      const ask = talker.agent.asTool({ name: "ask", description: "Asks." });
+      return { ...talker, parent: createAgent({ name: "parent", store, model, tools: [ask] }) };
+    };
+    const held = make([10, 30]);
+    const holder = await peerOfTest({ store, agents: [held.parent] });
+    const other = await peerOfTest({ store, agents: [make([]).parent], work: false });
+    const { sessionId, runId } = (await other.ask("POST", "/v1/sessions", { agent: "parent", input: "Go" })).json;
+    await held.reached(10);
+    const log = async () =>
+      JSON.parse(
+        JSON.stringify(await collect(held.parent.session(sessionId).events({ follow: false, children: true }))),
+      );
+    return { store, held, holder, other, sessionId, runId, log, end: end.resolve };
+  }
+
+  /** Follows to the end of the run. `said` resolves when the session has said this much of the message under way. */
+  function watchFamily(rig: PeerRig, path: string, runId: string) {
+    const frames: StreamFrame[] = [];
+    const lives: unknown[] = [];
+    const waiting: { readonly sessionId: string; readonly text: string; readonly resolve: () => void }[] = [];
+    const read = async () => {
+      for await (const { frame, applied, view } of rig.follow(path)) {
+        frames.push(frame);
+        expect(applied).not.toBe("reconnect");
+        if ("live" in frame.data) lives.push(frame.data.live);
+        for (const { sessionId, text, resolve } of waiting)
+          if (textOf(view.partialOf(sessionId)).startsWith(text)) resolve();
+        if (frame.data.type === "final" && frame.data.runId === runId) return;
+      }
+    };
+    return {
+      frames,
+      lives,
+      said: (sessionId: string, text: string) =>
+        new Promise<void>((resolve) => {
+          waiting.push({ sessionId, text, resolve });
+        }),
+      end: read(),
+    };
+  }
+
+  const textOf = (partial: PartialMessage | null) =>
+    partial?.message.parts.map((part) => ("text" in part ? part.text : "")).join("") ?? "";
+  const childOf = async (store: Store, sessionId: string) => {
+    const [child] = await store.list({ parent: sessionId });
+    return child?.sessionId ?? "";
+  };
+
+  test("is streamed whole, with the deltas of the child", verifies("SRV-3", "SRV-2#processes"), async () => {
+    const { store, held, holder, other, sessionId, runId, log, end } = await family();
+    const child = await childOf(store, sessionId);
+    const watched = watchFamily(other, `/v1/sessions/${sessionId}/stream?children=1`, runId);
+    await watched.said(child, shownAt(10));
+    held.go(10);
+    await watched.said(child, shownAt(30));
+    held.go(30);
+    await watched.said(sessionId, "It has ");
+    end();
+    await watched.end;
+    expect(watched.frames.filter(({ id }) => id !== undefined).map(({ data }) => data)).toEqual(await log());
+    expect(watched.lives).toContain("peer");
+    const childs = watched.frames.filter(({ data }) => "sessionId" in data && data.sessionId === child);
+    expect(childs.some(({ data }) => data.type === "delta")).toBe(true);
+    // A session that waits for its child is held by nobody, so its holder is asked later.
+    expect(holder.asked).toEqual([child, sessionId]);
+  });
+
+  test("goes on at the same place after a cut, and streams a child alone", verifies("SRV-3"), async () => {
+    const { store, held, holder, other, sessionId, runId, log, end } = await family();
+    const child = await childOf(store, sessionId);
+    const watched = watchFamily(other, `/v1/sessions/${sessionId}/stream?children=1`, runId);
+    const alone = watch(other, `/v1/sessions/${child}/stream?until=run`);
+    await watched.said(child, shownAt(10));
+    await alone.said(shownAt(10));
+    other.cut();
+    const again = watched.said(child, shownAt(30));
+    holder.cut();
+    held.go(10);
+    await again;
+    await alone.said(shownAt(30));
+    held.go(30);
+    end();
+    await watched.end;
+    await alone.end;
+    expect(watched.frames.filter(({ id }) => id !== undefined).map(({ data }) => data)).toEqual(await log());
+    expect(livesIn(alone.frames)).toContain("peer");
+    expect(eventsIn(alone.frames).at(-1)).toMatchObject({ type: "final" });
+  });
+
+  test("a child is streamed alone by its holder, too", async () => {
+    const { store, held, holder, sessionId } = await family();
+    const child = await childOf(store, sessionId);
+    const alone = watch(holder, `/v1/sessions/${child}/stream?until=run`);
+    await alone.said(shownAt(10));
+    held.go(10);
+    held.go(30);
+    await alone.end;
+    expect(livesIn(alone.frames)).toEqual(["here"]);
+    expect(countOf(alone.frames, "delta")).toBeGreaterThan(0);
   });
 });
 

@@ -13,7 +13,7 @@ import { createStreamView, followSession, type StreamFrame } from "../../src/ser
 import { createToken } from "../../src/server/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { collect } from "../support/agents.js";
-import type { Answered } from "./rig.js";
+import { type Ask, createAsk } from "./rig.js";
 
 const program = fileURLToPath(new URL("../fixtures/server/process.mjs", import.meta.url));
 
@@ -22,6 +22,8 @@ export const words = Array.from({ length: 60 }, (_, index) => `word${index} `);
 export type ProcessOptions = {
   /** Whether it carries runs out. Default: true. */
   readonly work?: boolean;
+  /** Whether it has the agent. Default: true. */
+  readonly agents?: boolean;
   /** The words of a text at which its model waits. */
   readonly stops?: readonly number[];
   /** What it says where it is. Default: where it is. */
@@ -31,7 +33,8 @@ export type ProcessOptions = {
 
 export type ServerProcess = {
   readonly url: string;
-  readonly ask: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+  readonly token: string;
+  readonly ask: Ask;
   /** Resolves when its model stands at this word for the n-th time. */
   readonly stands: (at: number, times?: number) => Promise<void>;
   /** Its models go on. */
@@ -76,7 +79,8 @@ export async function createProcesses(): Promise<Processes> {
   return {
     store,
     async start(options = {}) {
-      const given = { path, token, secret, words, work: true, stops: [], allow: ["http://127.0.0.1:*"], ...options };
+      const usual = { work: true, agents: true, stops: [], allow: ["http://127.0.0.1:*"] };
+      const given = { path, token, secret, words, ...usual, ...options };
       const child = fork(program, [JSON.stringify(given)]);
       children.push(child);
       return processOf(child, token);
@@ -102,7 +106,8 @@ function watched(followed: ReturnType<typeof followSession>): Watched {
       frames.push(one.frame);
       view = one.view;
       if (one.applied === "reconnect") throw new Error("The stream left something out.");
-      if (!words.join("").startsWith(text()) && !/^I (?:look|pay)/.test(text())) throw new Error(`It says ${text()}.`);
+      if (!words.join("").startsWith(text()) && !/^I (?:look|pay|ring)/.test(text()))
+        throw new Error(`It says ${text()}.`);
       for (const look of [...waiting]) look();
     }
   };
@@ -139,18 +144,9 @@ async function processOf(child: ChildProcess, token: string): Promise<ServerProc
   const isAlive = () => child.exitCode === null && child.signalCode === null;
   return {
     url,
+    token,
     isAlive,
-    async ask(method, path, body, headers = {}) {
-      const type = body === undefined ? {} : { "content-type": "application/json" };
-      const response = await fetch(`${url}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, ...type, ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-      return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
-    },
+    ask: createAsk(url, token),
     stands: (at, times = 1) =>
       new Promise((resolve) => {
         const look = () => {

@@ -75,18 +75,18 @@ function cuttingFetch(cuts: readonly number[]): typeof fetch {
   };
 }
 
-/** Reads a stream to its end, and tells when the message under way has come. */
+/** Reads a stream to its end, and tells when some of the last message has come: as a snapshot, or in deltas. */
 function joinLate(followed: AsyncIterable<Followed>) {
-  const hasSnapshot = deferred();
+  const hasText = deferred();
   async function read(): Promise<readonly StreamFrame[]> {
     const frames: StreamFrame[] = [];
-    for await (const { frame } of followed) {
+    for await (const { frame, view } of followed) {
       frames.push(frame);
-      if (frame.data.type === "snapshot") hasSnapshot.resolve();
+      if (view.partial()?.attempt === 2 && textIn(view) !== "") hasText.resolve();
     }
     return frames;
   }
-  return { frames: read(), hasSnapshot: hasSnapshot.promise };
+  return { frames: read(), hasText: hasText.promise };
 }
 
 const textIn = (view: StreamView) =>
@@ -143,7 +143,7 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
           const first = framesOf(follow(path));
           await reached.promise;
           const joined = Array.from({ length: 5 }, () => joinLate(follow(path)));
-          for (const { hasSnapshot } of joined) await hasSnapshot;
+          for (const { hasText } of joined) await hasText;
           goOn.resolve();
           const whole = eventsIn(await first);
           for (const { frames: joining } of joined) {
@@ -157,6 +157,38 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
           }
         }),
       );
+    },
+  );
+
+  test(
+    "tells each word to whoever came before the session had begun",
+    verifies("SRV-2#one-process", "STRM-6"),
+    async () => {
+      const taken = deferred();
+      const said = { deltas: slowly(words) as never };
+      await withStore(open, (inner) => {
+        const store: Store = {
+          ...inner,
+          async claim(...given) {
+            await taken.promise;
+            return inner.claim(...given);
+          },
+        };
+        const agent = createAgent({ name: "talker", store, model: createScriptedModel([said]) });
+        return withServer({ store, agents: [agent] }, async ({ ask, follow }) => {
+          const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
+          const frames: StreamFrame[] = [];
+          for await (const { frame } of follow(`/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`)) {
+            frames.push(frame);
+            if (frame.data.type === "open") setImmediate(taken.resolve);
+          }
+          expect(frames[0]?.data).toMatchObject({ type: "open", seq: 0, live: "here" });
+          const texts = frames.flatMap(({ data }) =>
+            data.type === "delta" && "text" in data.delta ? data.delta.text : [],
+          );
+          expect(texts.join("")).toBe(words);
+        });
+      });
     },
   );
 

@@ -30,8 +30,7 @@ export type Rig = {
   readonly store: Store;
   readonly token: string;
   readonly lines: readonly LogLine[];
-  /** A request with the token. A body is sent as JSON. */
-  readonly ask: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+  readonly ask: Ask;
   readonly follow: (
     path: string,
     options?: { readonly after?: string; readonly token?: string },
@@ -44,10 +43,42 @@ export type Rig = {
 // biome-ignore lint/suspicious/noExplicitAny: answers of all routes
 export type Answered = { readonly status: number; readonly json: any; readonly headers: Headers };
 
+/** A request with the token. A body is sent as JSON. */
+export type Ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
+
+/** Asks the server at an address. Its answers are checked against the document. */
+export function createAsk(url: string, token: string, basePath = ""): Ask {
+  return async (method, path, body, headers = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const type = response.headers.get("content-type");
+    (await answerCheck())({ method, path: path.slice(basePath.length), status: response.status, type, text });
+    const json = type?.startsWith("application/json") === true ? JSON.parse(text) : text;
+    return { status: response.status, json, headers: response.headers };
+  };
+}
+
 export type RigOptions = Partial<
   Pick<
     ServerOptions,
-    "work" | "may" | "authenticate" | "limits" | "origins" | "heartbeatMs" | "abortWhenAlone" | "secret" | "redact"
+    | "work"
+    | "ui"
+    | "may"
+    | "authenticate"
+    | "limits"
+    | "origins"
+    | "heartbeatMs"
+    | "abortWhenAlone"
+    | "secret"
+    | "redact"
   >
 > & {
   readonly store?: Store;
@@ -66,7 +97,7 @@ export async function startServer({
   const access = options.authenticate === undefined ? { token } : {};
   const log = (line: LogLine) => void lines.push(line);
   const server = createServer({ store, agents, log, ...access, ...options });
-  const http = createHttpServer(server.listener);
+  const http = createHttpServer(server.httpOptions, server.listener);
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const address = http.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
@@ -78,22 +109,7 @@ export async function startServer({
     store,
     token,
     lines,
-    async ask(method, path, body, headers = {}) {
-      const response = await fetch(`${url}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      const type = response.headers.get("content-type");
-      (await answerCheck())({ method, path: path.slice(basePath.length), status: response.status, type, text });
-      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-      return { status: response.status, json: isJson ? JSON.parse(text) : text, headers: response.headers };
-    },
+    ask: createAsk(url, token, basePath),
     follow: (path, { after, token: other = token } = {}) =>
       followSession({
         url: `${url}${path}`,
@@ -148,6 +164,8 @@ export async function proxyTo(
     const asked = httpRequest({ ...options, headers: { ...incoming.headers, host } }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
+      // What the server breaks off is broken off here, too.
+      answer.on("error", () => response.destroy());
     });
     asked.on("error", () => response.destroy());
     response.on("close", () => asked.destroy());

@@ -74,6 +74,7 @@ const expectedTypes: readonly EventType[] = [
   "run_queued",
   "steered",
   "prepared",
+  "compaction_requested",
   "compaction_started",
   "compacted",
   "model_finished",

@@ -16,7 +16,7 @@ export type Page = {
 
 const isWriting = process.env.PAWL_WRITE_DOCS !== undefined;
 
-/** Compares the table under a heading with the page's, or writes it. */
+/** Compares the table under a heading with the page's, or writes it. What stands behind the table stays. */
 export function holdRows(page: Page, heading: string, rows: readonly (readonly string[])[]): void {
   const path = join(import.meta.dirname, "../../docs", page.file);
   const text = readFileSync(path, "utf8");
@@ -26,7 +26,8 @@ export function holdRows(page: Page, heading: string, rows: readonly (readonly s
   const next = text.indexOf("\n## ", start);
   const end = next === -1 ? text.length : next;
   const from = table === -1 || table > end ? end : table;
-  const whole = `${text.slice(0, from).trimEnd()}\n\n${tableOf(page.columns, rows)}${text.slice(end)}`;
+  const rest = text.slice(from).replace(/^(?:\|.*\n)+/, "");
+  const whole = `${text.slice(0, from).trimEnd()}\n\n${tableOf(page.columns, rows)}${rest}`;
   if (isWriting) writeFileSync(path, whole);
   else expect(text, `docs/${page.file} is out of date: run \`${page.command}\``).toBe(whole);
 }

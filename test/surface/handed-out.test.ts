@@ -11,6 +11,7 @@ import {
   createClient,
   createEngine,
   defineTool,
+  findBeginning,
   type Hook,
   type HookContext,
   modelRequest,
@@ -56,10 +57,25 @@ type Ways = { readonly [name: string]: () => unknown };
 /** Members that give no plain data of a session. */
 const givesNothing = {
   agent: ["asTool", "iterate", "run", "runStream", "session", "shutdown", "with"],
-  session: ["abort", "answer", "fork", "id", "provideResult", "resume", "seed", "send", "setData", "steer"],
+  session: [
+    "abort",
+    "answer",
+    "compact",
+    "fork",
+    "id",
+    "leave",
+    "provideResult",
+    "resume",
+    "seed",
+    "send",
+    "setData",
+    "steer",
+  ],
   client: ["abort", "answer", "fork", "id", "provideResult", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
-  store: ["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "watch"],
+  store: [
+    ...["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "tellsAllChanges", "watch"],
+  ],
 } as const;
 
 /** Exports that are no function: constants, and errors. */
@@ -73,7 +89,7 @@ const constants: { readonly [name: string]: unknown } = Object.fromEntries(
 const functions = {
   /** Gives plain data of a session: it is walked below. */
   walked: [
-    ...["modelRequest", "modelRequests", "pendingApprovals", "recordedAttempts"],
+    ...["findBeginning", "modelRequest", "modelRequests", "pendingApprovals", "recordedAttempts"],
     ...["sessionSteps", "sessionTracePage", "traceSession"],
   ],
   /** Makes an object whose members are walked below. */
@@ -91,7 +107,10 @@ const functions = {
     "defineTool",
     "done",
     "estimateTokens",
+    "exportSessions",
+    "findOpenRun",
     "fromAiSdkTool",
+    "importSessions",
     "createStreamRedaction",
     "isHeldHere",
     "isHolderDead",
@@ -292,7 +311,7 @@ function waysOf(agent: Agent, store: Store, id: string) {
     session: ["data", "events", "messages", "pendingApprovals", "replay", "result", "state"],
     client: ["answerTo", "data", "events", "messages", "pendingApprovals", "result", "state", "tools"],
     engine: ["agents", "plugins"],
-    store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "read", "verify"],
+    store: ["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "messageIds", "read", "verify"],
   } as const;
   const ways: Ways = {
     options: () => ({ ...agent.options, store: undefined, model: undefined }),
@@ -316,11 +335,13 @@ function waysOf(agent: Agent, store: Store, id: string) {
     asking: () => store.asking(),
     describe: () => store.describe(id),
     inbox: () => store.inbox(id),
+    messageIds: () => store.messageIds(id, { limit: 10 }),
     list: () => store.list(),
     load: () => store.load(id),
     loadAt: () => store.loadAt(id, 5),
     read: () => store.read(id),
     verify: () => store.verify(id),
+    findBeginning: () => findBeginning(store, id),
     modelRequest: () => modelRequest(store, id, { runId: "r", modelCallIndex: 2 }),
     modelRequests: () => modelRequests(store, id),
     recordedAttempts: async () => recordedAttempts(id, await store.read(id)),

@@ -13,6 +13,8 @@ import {
 } from "../../src/index.js";
 import * as models from "../../src/models/index.js";
 import * as opentelemetry from "../../src/protocols/opentelemetry.js";
+import * as restate from "../../src/restate/index.js";
+import * as postgres from "../../src/stores/postgres/index.js";
 import * as sqlite from "../../src/stores/sqlite/index.js";
 import * as testing from "../../src/testing/index.js";
 import * as tools from "../../src/tools/index.js";
@@ -26,6 +28,7 @@ const { createScriptedModel } = testing;
 const wrong = { unknwn: 1 } as never;
 const model = createScriptedModel(() => ({ text: "Done." }));
 const store = createMemoryStore();
+const noServer = { query: () => Promise.reject(new Error("There is no server.")) };
 
 /** How each exported function is given an unknown option. */
 const calls: { readonly [name: string]: () => unknown } = {
@@ -40,6 +43,8 @@ const calls: { readonly [name: string]: () => unknown } = {
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequest: () => pawl.modelRequest(store, "s", wrong),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
+  exportSessions: () => pawl.exportSessions(store, wrong).next(),
+  importSessions: () => pawl.importSessions(store, { read: async function* () {}, ...(wrong as object) }),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
   toolCalled: () => pawl.toolCalled("echo", wrong),
   sessionSteps: () => pawl.sessionSteps(store, "s", wrong),
@@ -52,16 +57,22 @@ const calls: { readonly [name: string]: () => unknown } = {
     models.fromAiSdk({ specificationVersion: "v3", provider: "p", modelId: "m", doStream() {} } as never, wrong),
   recordModel: () => models.recordModel(model, { path: "/nowhere/at/all", ...(wrong as object) }),
   openSqliteStore: () => sqlite.openSqliteStore({ path: ":memory:", ...(wrong as object) }),
+  openPostgresStore: () => postgres.openPostgresStore({ pool: noServer, ...(wrong as object) }),
+  migrate: () => postgres.migrate({ pool: noServer, ...(wrong as object) }),
+  describePostgres: () => postgres.describePostgres({ pool: noServer, ...(wrong as object) }),
+  grantsFor: () => postgres.grantsFor({ role: "worker", ...(wrong as object) }),
   agentsFile: () => tools.agentsFile({ root: ".", ...(wrong as object) }),
   skills: () => tools.skills({ folders: [], ...(wrong as object) }),
   createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
   createFetchTool: () => tools.createFetchTool(wrong),
+  createBackgroundProcesses: () => tools.createBackgroundProcesses(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
   createMcpPlugin: () => mcp.createMcpPlugin({ servers: [], ...(wrong as object) }),
   createOpenTelemetryObserver: () => opentelemetry.createOpenTelemetryObserver(wrong),
   exportTrace: () => opentelemetry.exportTrace([], wrong),
+  pawlObject: () => restate.pawlObject({ store, agents: [], ...(wrong as object) }),
   createScriptedModel: () => createScriptedModel([], wrong),
   crashTest: () => testing.crashTest({ agent: () => createAgent({ model }), input: "Go", ...(wrong as object) }),
   killTest: () => testing.killTest({ script: "", openStore: async () => store, ...(wrong as object) }),
@@ -87,7 +98,9 @@ const withoutOptions: readonly string[] = [
     "detectSandbox",
     "done",
     "estimateTokens",
+    "findBeginning",
     "findLocalModel",
+    "findOpenRun",
     "fromAiSdkTool",
     "isAiSdkModel",
     "isHeldHere",
@@ -106,7 +119,7 @@ const withoutOptions: readonly string[] = [
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "untrimmedTextOf"],
 ];
 
-const entryPoints = [pawl, models, sqlite, tools, mcp, opentelemetry, testing];
+const entryPoints = [pawl, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
 
 test("every exported function is in the walk", verifies("LOOP-15"), () => {
   const exported = new Set(
@@ -162,11 +175,13 @@ function methods() {
       session,
       {
         abort: () => session.abort(wrong),
+        compact: () => session.compact(wrong),
         answer: () => session.answer("r/1/1", { type: "approve" }, wrong),
         data: null,
         events: () => first(session.events(wrong)),
         fork: () => session.fork(wrong),
         id: null,
+        leave: () => session.leave(wrong),
         messages: null,
         pendingApprovals: null,
         provideResult: () => session.provideResult("r/1/1", "x", wrong),
@@ -255,6 +270,7 @@ describe("the option that is meant is named", () => {
     [() => createAgent({ model }).run("Go", { abortSignal: AbortSignal.abort() } as never), "signal"],
     [() => createAgent({ model, hooks: [{ name: "h", beforeToolCal() {} } as never] }), "beforeToolCall"],
     [() => sqlite.openSqliteStore({ file: "x" } as never), "path"],
+    [() => postgres.openPostgresStore({ connectionString: "x" } as never), "url"],
   ] as const)("%s: %s", verifies("LOOP-15"), async (call, meant) => {
     expect(await errorOf(call)).toMatchObject({ message: expect.stringContaining(`Do you mean ${meant}?`) });
   });

@@ -2,7 +2,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createAgent, type Model } from "../../src/index.js";
 import type { Reconciled } from "../../src/ports/tool.js";
+import { createScriptedModel } from "../../src/testing/index.js";
 import { createFileTools } from "../../src/tools/file-tools.js";
 import { compileGlob } from "../../src/tools/glob.js";
 import { verifies } from "../verifies.js";
@@ -108,6 +110,60 @@ describe("read_file", () => {
   });
 });
 
+describe("read_file of an image or a PDF", () => {
+  const media: readonly [name: string, mediaType: string, bytes: Buffer][] = [
+    ["a.png", "image/png", Buffer.from("\x89PNG\r\n\x1a\n\0\0", "latin1")],
+    ["photo", "image/jpeg", Buffer.from("\xff\xd8\xff\xe0\0", "latin1")],
+    ["a.gif", "image/gif", Buffer.from("GIF89a\x01\0", "latin1")],
+    ["a.webp", "image/webp", Buffer.from("RIFF\x04\0\0\0WEBP", "latin1")],
+    ["a.pdf", "application/pdf", Buffer.from("%PDF-1.7\n% text only\n")],
+  ];
+
+  test.each(media)("gives %s as %s", async (name, mediaType, bytes) => {
+    const [, reader] = createFileTools({ root: createFolder({ [name]: bytes }) });
+    expect(await reader?.execute?.({ path: name }, createContext())).toEqual({
+      type: "content",
+      parts: [
+        { type: "file", mediaType, data: bytes.toString("base64"), filename: name },
+        { type: "text", text: `${name} (${mediaType}, ${bytes.length} bytes)` },
+      ],
+    });
+  });
+
+  test("refuses one that no provider would take", async () => {
+    const root = createFolder({
+      "large.png": Buffer.from(`\x89PNG\r\n\x1a\n${"\0".repeat(5 * 1024 * 1024)}`, "latin1"),
+    });
+    expect(await runTool(createFileTools({ root }), "read_file", { path: "large.png" })).toMatch(
+      /^Error: large\.png has \d+ bytes; images and PDFs over 5242880 bytes are not read\.$/,
+    );
+  });
+
+  test.each([
+    ["sees it, if it takes files in results", () => true, true],
+    ["is told what it is, if it takes none", () => false, false],
+  ])("the model %s", async (_what, takesInResults, isSeen) => {
+    const [name, , bytes] = media[0] ?? ["", "", Buffer.alloc(0)];
+    const requests: string[] = [];
+    const scripted = createScriptedModel([
+      { calls: [{ name: "read_file", input: { path: name } }] },
+      { text: "Seen." },
+    ]);
+    const model: Model = {
+      ...scripted,
+      takesInResults,
+      stream(request, signal) {
+        requests.push(JSON.stringify(request.messages));
+        return scripted.stream(request, signal);
+      },
+    };
+    const agent = createAgent({ model, tools: createFileTools({ root: createFolder({ [name]: bytes }) }) });
+    expect((await agent.run("look")).text).toBe("Seen.");
+    expect(requests[1]?.includes(bytes.toString("base64"))).toBe(isSeen);
+    if (!isSeen) expect(requests[1]).toContain("which this model cannot be shown");
+  });
+});
+
 describe("search_files", () => {
   const cases: readonly [what: string, input: object, output: string][] = [
     [
@@ -140,6 +196,36 @@ describe("search_files", () => {
       { text: "TODO", limit: 1 },
       "src/a/d.js:1: TODOS and TODO.\n(2 lines in 2 files, the first 1 shown; 4 files searched)",
     ],
+    [
+      "a regular expression",
+      { text: "^(export )?const [bc] = \\d", regex: true },
+      "src/a/c.ts:1: export const c = 2;\nsrc/b.ts:1: const b = 1; // TODO: name it\n(2 lines in 2 files; 4 files searched)",
+    ],
+    [
+      "a regular expression in any case, as a whole word",
+      { text: "t[a-z]*s", regex: true, ignoreCase: true, wholeWord: true },
+      "src/a/d.js:1: TODOS and TODO.\n(1 line in 1 file; 4 files searched)",
+    ],
+    [
+      "no line for an expression",
+      { text: "^TODO$", regex: true },
+      'No lines match "^TODO$" (4 files searched under .)',
+    ],
+    [
+      "no invalid expression",
+      { text: "a(b", regex: true },
+      "Error: This is no regular expression that can be searched for: error parsing regexp: missing closing ): `a(b`. Look-around and back references do not exist here.",
+    ],
+    [
+      "no look-ahead",
+      { text: "a(?=b)", regex: true },
+      "Error: This is no regular expression that can be searched for: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-around and back references do not exist here.",
+    ],
+    [
+      "no expression that repeats itself without end",
+      { text: "((a{30}){30}){30}", regex: true },
+      "Error: The regular expression repeats too much. Use smaller numbers in braces, or * and +.",
+    ],
     ["what a regular expression would be", { text: "(a+)+$" }, 'No lines contain "(a+)+$" (4 files searched under .)'],
     ["nothing", { text: "" }, "Error: text: must have at least 1 characters; got 0"],
     [
@@ -163,6 +249,37 @@ describe("search_files", () => {
     expect(await runTool(createFileTools({ root }), "search_files", { text: "here" })).toBe(
       "a.txt:1: here\n(1 line in 1 file; 1 file searched; 1 file over 16 MiB left out)",
     );
+  });
+
+  test("finds the end of a line by $, also where lines end with \\r\\n", async () => {
+    const root = createFolder({ "a.txt": "one\r\ntwo one\r\none two\r\n" });
+    expect(await runTool(createFileTools({ root }), "search_files", { text: "one$", regex: true })).toBe(
+      "a.txt:1: one\na.txt:2: two one\n(2 lines in 1 file; 1 file searched)",
+    );
+  });
+
+  test("searches only the beginning of a line that is too long for one match, and says so", async () => {
+    const root = createFolder({ "a.txt": `needle ${"-".repeat(2_000_000)} pin\npin\n` });
+    const search = (text: string) => runTool(createFileTools({ root }), "search_files", { text, regex: true });
+    expect(await search("p[i]n")).toBe(
+      "a.txt:2: pin\n(1 line in 1 file; 1 file searched; 1 line searched only at the beginning)",
+    );
+    expect(await search("n[e]+dle")).toMatch(/^a\.txt:1: needle -+…\n\(1 line in 1 file;/);
+  });
+
+  test("finds by an expression what JavaScript finds", async () => {
+    const lines = Array.from({ length: 400 }, (_, at) => `${at.toString(2)} ${at.toString(36)}_${at % 7}é`);
+    const tools = createFileTools({ root: createFolder({ "a.txt": lines.join("\n") }) });
+    for (const text of ["1[01]{3}0 ", "^1+ ", "_[35]é$", "(10)+ [a-f]", "\\b[a-z]\\w_", "^\\d+ .z", "x|y.*6"]) {
+      const found = await runTool(tools, "search_files", { text, regex: true, limit: 400 });
+      const expected = lines.filter((line) => new RegExp(text).test(line));
+      expect(
+        found
+          .split("\n")
+          .slice(0, -1)
+          .map((line) => line.replace(/^a\.txt:\d+: /, "")),
+      ).toEqual(expected);
+    }
   });
 
   test("shows a long line around its match", async () => {

@@ -30,9 +30,20 @@ export async function runTool(
   const checked = await compileTool(tool).validate(input as never);
   if (!checked.ok) return `Error: ${checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")}`;
   try {
-    return String(await tool.execute(checked.value, createContext(signal)));
+    return String(await resultOf(tool.execute(checked.value, createContext(signal))));
   } catch (error) {
     return String(error);
+  }
+}
+
+/** The result of a tool, also if it shows something while it runs. */
+export async function resultOf(given: unknown): Promise<unknown> {
+  const output = await given;
+  if (typeof output !== "object" || output === null || !(Symbol.asyncIterator in output)) return output;
+  const iterator = (output as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await iterator.next();
+    if (done === true) return value;
   }
 }
 

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { compileTool } from "../../src/runtime/tools/compile-tools.js";
 import { expectShortBlocks } from "../bounds/plain-pass.js";
 import { verifies } from "../verifies.js";
+import { resultOf } from "./folder.js";
 import { factories, toolsUnderTest } from "./worst-inputs.js";
 
 const folder = join(import.meta.dirname, "../../src/tools");
@@ -30,7 +31,7 @@ test("no tool keeps the event loop for long, whatever its input", {
       const name = `${tool.name}: ${what}`;
       const work = async () => {
         const checked = await validate(input as never);
-        if (checked.ok) await tool.execute?.(checked.value, await arrange());
+        if (checked.ok) await resultOf(tool.execute?.(checked.value, await arrange()));
       };
       try {
         const block = await expectShortBlocks(name, JSON.stringify(input), work);

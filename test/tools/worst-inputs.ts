@@ -70,6 +70,26 @@ const wanted = {
   "halves of characters": "\ud83d".repeat(500),
 };
 
+/** Regular expressions that are slow where they are matched by trying, large, or slow to compile. */
+const expressions = {
+  "repeats within repeats": "(a+)+$",
+  "repeats that may be empty": "(a*)*b",
+  "alternatives that overlap": "(a|a|aa|ab|ba)*c",
+  "a letter some places ago": "[ab]*a[ab]{200}c",
+  "many that may be missing": "(a?){900}a{100}b",
+  "any text, often": `${"(.*)".repeat(70)}x`,
+  "braces in braces": "((a{10}){10}){9}b",
+  "large braces": "((a{1000}){1000}){1000}",
+  "opening brackets": "(".repeat(300),
+  "groups in groups": `${"(".repeat(150)}${")".repeat(150)}`,
+  "all letters": "\\pL".repeat(100),
+  "all letters in any case": `(?i)${"\\pL".repeat(98)}`,
+  "ranges in any case": `(?i)${"[\\x{42}-\\x{1e942}]".repeat(14)}`,
+  boundaries: "\\b".repeat(150),
+  "a long expression": "a?".repeat(million / 2),
+  "halves of characters": "\ud83d".repeat(300),
+};
+
 export type WorstInput = { readonly what: string; readonly input: object };
 
 export type ToolUnderTest = {
@@ -102,6 +122,8 @@ const worstInputs: { readonly [tool: string]: readonly WorstInput[] } = {
     ...each(patterns, (pattern) => ({ pattern, text: "a" })),
     ...each(wanted, (text) => ({ text, wholeWord: true })),
     ...each(wanted, (text) => ({ text, ignoreCase: true, limit: 5_000 })),
+    ...each(expressions, (text) => ({ text, regex: true, limit: 5_000 })),
+    { what: "an expression in short lines", input: { path: "node_modules/large.txt", text: "[b]", regex: true } },
     { what: "large", input: { path: "node_modules/large.txt", text: "a", wholeWord: true, ignoreCase: true } },
   ],
   write_file: [

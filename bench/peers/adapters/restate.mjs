@@ -12,9 +12,9 @@ import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { createServer as createHttp2Server } from "node:http2";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts, healthy } from "../../ports.mjs";
 import { createWork, prompt } from "../work.mjs";
 import { stream } from "./floor.mjs";
 
@@ -187,22 +187,5 @@ function executable() {
     return createRequire(import.meta.url).resolve(`@restatedev/restate-server-${system}/bin/restate-server`);
   } catch {
     throw new Error(`there is no restate-server for ${system}`);
-  }
-}
-
-/** Held all at once, so that they differ. */
-async function freePorts(count) {
-  const holders = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(holders.map((holder) => once(holder, "listening")));
-  const ports = holders.map((holder) => holder.address().port);
-  await Promise.all(holders.map((holder) => once(holder.close(), "close")));
-  return ports;
-}
-
-async function healthy(url) {
-  for (;;) {
-    const response = await fetch(url).catch(() => undefined);
-    if (response?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -8,13 +8,15 @@ import { Readable, Writable } from "node:stream";
 import type { Agent } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
 import { chooseForCommand } from "../choose-model.js";
+import { configurationInForce, type InForce } from "../configuration/in-force.js";
 import { type DriveOptions, realFolder } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent, missingTools } from "../folder-agent.js";
+import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { installCommand } from "../installation.js";
 import { listenForInterruptions } from "../interruptions.js";
-import { createPermissions } from "../permissions.js";
+import { serversInForce } from "../mcp/servers-in-force.js";
+import { type StartedServers, serverNotes, startServers } from "../mcp/start-servers.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -70,24 +72,41 @@ function createAgents({ store, home, options, say }: AgentsOptions) {
   const allowShell = options.allowShell === true;
   const made = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
+  const servers = new Map<string, Promise<StartedServers>>();
+
+  /** The servers of a folder are started once, whatever the model. */
+  function serversOf(root: string, { trust }: InForce = configurationInForce({ root, home })): Promise<StartedServers> {
+    const known = servers.get(root) ?? startServers(serversInForce({ root, home }, trust), root).then(tell);
+    servers.set(root, known);
+    return known;
+  }
+
+  function tell(started: StartedServers): StartedServers {
+    for (const line of serverNotes(started)) say(line);
+    return started;
+  }
 
   async function make(root: string, name: string | undefined): Promise<AcpAgent> {
-    const { model, timeouts, why } = await chooseForCommand(name, options);
+    const configured = configurationInForce({ root, home });
+    const { model, timeouts, why } = await chooseForCommand(name ?? configured.model, options);
     say(why);
-    const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
-    const { contextWindow = model.contextWindow } = options;
-    const contextFiles = options.contextFiles !== false;
-    const parts = { store, home, model, timeouts, root, allowShell, permissions, contextFiles };
-    const agent = createFolderAgent({ ...parts, contextWindow: options.contextWindow });
+    if (configured.notice !== null) say(configured.notice);
+    const choices = folderChoices(options, { root, home }, configured);
+    const { tools: serverTools } = await serversOf(root, configured);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, serverTools });
     running.add(agent);
-    const { isAllowed, allow } = permissions;
+    const { contextWindow = model.contextWindow } = options;
+    const { isAllowed, allowTool: allow } = choices.permissions;
     return { agent, isAllowed, allow, ...(contextWindow === undefined ? {} : { contextWindow }) };
   }
 
   return {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
       const root = realFolder(folder);
-      if (session !== null) await missingTools({ store, home, root, allowShell, sessionId: session.id });
+      if (session !== null) {
+        const { tools: serverTools } = await serversOf(root);
+        await missingTools({ store, home, root, allowShell, sessionId: session.id, serverTools });
+      }
       const name = options.model ?? session?.model;
       const key = JSON.stringify([root, name ?? ""]);
       const agent = made.get(key) ?? make(root, name);
@@ -98,6 +117,7 @@ function createAgents({ store, home, options, say }: AgentsOptions) {
     },
     shutdown: async () => {
       await Promise.all([...running].map((agent) => agent.shutdown({ graceMs })));
+      for (const started of servers.values()) await (await started).close();
     },
   };
 }

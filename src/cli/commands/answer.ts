@@ -74,7 +74,7 @@ async function answerIn(
   terminal.err(describe(pending, Date.now(), terminal.style));
   checkHash(pending, options.hash);
   const session = createClient({ store }).session(pending.sessionId);
-  const decision = decisionOf(verb, pending, options);
+  const decision = await decisionOf(verb, pending, options);
   const status = await sendAnswer(session, pending, decision, userName(options.by));
   const call = { session, callKey: pending.callKey, id: pending.id };
   if (status === "second") return reportSecond(call, verb, options, terminal);
@@ -129,7 +129,11 @@ function sendAnswer(
 }
 
 /** @throws PawlError `bad_input` if the options do not fit the call */
-function decisionOf(verb: Verb, pending: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
+function decisionOf(
+  verb: Verb,
+  pending: PendingCall,
+  options: AnswerCommandOptions,
+): ApprovalDecision | Promise<ApprovalDecision> {
   const { note } = options;
   const chosen = ["edit", "input", "rerun", "result", "reply", "failed"].filter((name) => name in options);
   if (chosen.length > 1)
@@ -181,8 +185,8 @@ function wrongAnswer({ id }: PendingCall, option: string | undefined, advice: st
 }
 
 /** Approves the call with the changed input, or unchanged if the person changed nothing. */
-function approvalWithInput({ input, id }: PendingCall, options: AnswerCommandOptions): ApprovalDecision {
-  const text = options.input ?? editInput(input);
+async function approvalWithInput({ input, id }: PendingCall, options: AnswerCommandOptions): Promise<ApprovalDecision> {
+  const text = options.input ?? (await editInput(input));
   try {
     const changed = JSON.parse(text) as Json;
     const isSame = JSON.stringify(changed) === JSON.stringify(input);
@@ -195,11 +199,11 @@ function approvalWithInput({ input, id }: PendingCall, options: AnswerCommandOpt
   }
 }
 
-function editInput(input: Json): string {
+async function editInput(input: Json): Promise<string> {
   const editor = editorOf(process.env);
   if (editor === undefined)
     throw new PawlError("bad_configuration", "No editor is set. Set EDITOR, or give the input with --input '{…}'.");
-  const text = editText(editor, JSON.stringify(input, null, 2));
+  const text = await editText(editor, JSON.stringify(input, null, 2));
   if (text === null) throw new PawlError("bad_input", "The editor ended with an error. No answer was sent.");
   return text;
 }

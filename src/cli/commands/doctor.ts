@@ -1,15 +1,17 @@
 /**
  * `pawl doctor`: checks what Pawl needs, and whether it can write where it keeps sessions.
  */
+import { randomUUID } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isHolderDead, type Store } from "../../index.js";
 import { defaultModels, findLocalModel } from "../../models/index.js";
+import { describePostgres, type PostgresConnection } from "../../stores/postgres/index.js";
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { describeError, exitCodes } from "../exit.js";
-import { databaseOf, homeOf, openStore, withSqlite } from "../home.js";
+import { databaseOf, homeOf, openStore, postgresOf, withPostgres, withSqlite } from "../home.js";
 import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
@@ -30,12 +32,10 @@ const failed = (what: string): Finding => ({ status: "failed", what });
 
 export async function doctor(options: { readonly json?: true }, terminal: Terminal): Promise<number> {
   const home = homeOf(process.env);
-  const checkers: readonly (readonly [string, () => Finding | Promise<Finding>])[] = [
+  const checkers: readonly Checker[] = [
     ["node", checkNode],
     ["sessions", () => checkSessions(home)],
-    ["sqlite", () => checkSqlite(home)],
-    ["files", () => checkModes(home)],
-    ["writing", () => checkWriting(home)],
+    ...storeCheckers(home),
     ["people", () => checkPeople(home)],
     ["due", () => checkDue(home)],
     ["keys", checkKeys],
@@ -56,6 +56,27 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
   if (options.json === true) terminal.json({ ok: isWell, home, checks });
   else terminal.out(isWell ? "No problems found.\n" : "Problems found: see the lines marked ✗.\n");
   return isWell ? exitCodes.done : exitCodes.failed;
+}
+
+type Checker = readonly [string, () => Finding | Promise<Finding>];
+
+function storeCheckers(home: string): readonly Checker[] {
+  try {
+    const postgres = postgresOf(process.env);
+    if (postgres !== null)
+      return [
+        ["postgres", () => checkPostgres(postgres)],
+        ["writing", () => withStore(home, timeWrite)],
+      ];
+  } catch {
+    // The check of the sessions reports what is wrong with the address.
+    return [];
+  }
+  return [
+    ["sqlite", () => checkSqlite(home)],
+    ["files", () => checkModes(home)],
+    ["writing", () => checkWriting(home)],
+  ];
 }
 
 async function attempt(checker: () => Finding | Promise<Finding>): Promise<Finding> {
@@ -101,7 +122,8 @@ async function checkSessions(home: string): Promise<Finding> {
     const { length } = await store.list();
     const problems = await store.verify();
     const [first] = problems;
-    const what = `${counted(length, "session")} in ${databaseOf(home)}`;
+    const place = postgresOf(process.env) === null ? databaseOf(home) : "the database";
+    const what = `${counted(length, "session")} in ${place}`;
     if (first === undefined) return ok(what);
     const where = first.sessionId === null ? "" : `session ${first.sessionId}: `;
     return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${where}${first.what}`);
@@ -126,20 +148,49 @@ function checkModes(home: string): Finding {
     : ok(what);
 }
 
-/** Writes, syncs and reads a message in a temporary store beside the real one, and removes that store. */
+const mostClockDifferenceMs = 5_000;
+
+async function checkPostgres(connection: PostgresConnection): Promise<Finding> {
+  const { version, tables, format, isEncrypted, clockAheadMs } = await withPostgres(() => describePostgres(connection));
+  const log = format === null ? "no log yet" : `log format ${format}`;
+  const safety = isEncrypted === null ? "" : isEncrypted ? ", encrypted" : ", not encrypted";
+  const what = `PostgreSQL ${version}, tables ${tables ?? "none"}, ${log}${safety}`;
+  const details = { tables, format, clockAheadMs };
+  if (Math.abs(clockAheadMs) < mostClockDifferenceMs) return { ...ok(what), details };
+  const seconds = (Math.abs(clockAheadMs) / 1_000).toFixed(0);
+  const differs = `its clock is ${seconds} s ${clockAheadMs > 0 ? "ahead of" : "behind"} this machine's`;
+  return { ...noted(`${what}; ${differs}. Waits end early or late by that much`), details };
+}
+
+/** Writes, syncs and reads a message in a session of its own, and removes that session. */
+async function timeWrite(store: Store): Promise<Finding> {
+  const sessionId = `doctor-${randomUUID()}`;
+  // Held, so that no worker takes it for a session with work.
+  const holder = { id: sessionId, host: "doctor", pid: process.pid, startedAt: 0 };
+  await store.claim(sessionId, { holder, now: Date.now(), leaseMs: 60_000 });
+  const startedAt = performance.now();
+  try {
+    await store.post(sessionId, { id: "doctor", at: Date.now(), body: { type: "abort" } });
+    const tookMs = performance.now() - startedAt;
+    const found = await store.inbox(sessionId);
+    return found.length === 1
+      ? ok(`a synced write took ${tookMs.toFixed(1)} ms`)
+      : failed("a message that was just written could not be read back");
+  } finally {
+    await store.delete(sessionId, { now: Date.now(), force: true });
+  }
+}
+
+/** In a temporary store beside the real one, which is removed. */
 async function checkWriting(home: string): Promise<Finding> {
   const path = join(home, `doctor-${process.pid}.db`);
   try {
     const store = await withSqlite(() => openSqliteStore({ path }));
-    const startedAt = performance.now();
-    const message = { id: "doctor", at: Date.now(), body: { type: "abort" } } as const;
-    await store.post("doctor", message);
-    const tookMs = performance.now() - startedAt;
-    const found = await store.inbox("doctor");
-    await store.close();
-    return found.length === 1
-      ? ok(`a synced write took ${tookMs.toFixed(1)} ms`)
-      : failed("a message that was just written could not be read back");
+    try {
+      return await timeWrite(store);
+    } finally {
+      await store.close();
+    }
   } finally {
     for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   }

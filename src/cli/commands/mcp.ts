@@ -4,13 +4,13 @@
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
 import { chooseForCommand } from "../choose-model.js";
+import { configurationInForce } from "../configuration/in-force.js";
 import { type DriveOptions, realFolder } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
-import { agentName, createFolderAgent } from "../folder-agent.js";
+import { agentName, createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore, shortId } from "../home.js";
 import { installCommand } from "../installation.js";
 import { listenForInterruptions } from "../interruptions.js";
-import { createPermissions } from "../permissions.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -25,17 +25,15 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const { stop, leave } = listenForInterruptions(terminal);
   const home = homeOf(process.env);
   const root = realFolder(options.root ?? ".");
-  const { model, timeouts, why } = await chooseForCommand(options.model, options);
+  const configured = configurationInForce({ root, home });
+  const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options);
   const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
+  if (configured.notice !== null) say(configured.notice);
   say(why);
   const store = await openStore(home);
   try {
-    const permissions = createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter });
-    const allowShell = options.allowShell === true;
-    const { contextWindow } = options;
-    const contextFiles = options.contextFiles !== false;
-    const parts = { store, home, model, timeouts, root, allowShell, permissions, contextWindow, contextFiles };
-    const agent = createFolderAgent(parts);
+    const choices = folderChoices(options, { root, home }, configured);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
     const host = {
       info: { name: agentName, version },

@@ -6,7 +6,7 @@ import { PawlError, type Replay, type ReplayDifference, type SessionSummary } fr
 import { exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, silentModel } from "../folder-agent.js";
 import { getSession, homeOf, openStore, shortId } from "../home.js";
-import { createPermissions } from "../permissions.js";
+import { createPermissions } from "../permissions/permissions.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
@@ -24,7 +24,7 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
     const summary = await getSession(store, id);
     const { sessionId, info } = summary;
     if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
-    const permissions = createPermissions({ allowAll: false });
+    const permissions = createPermissions({ allowAll: false, root: info.root, home });
     const allowShell = options.allowShell === true;
     const agent = createFolderAgent({ store, home, model: silentModel, root: info.root, allowShell, permissions });
     const replayed = await agent.session(sessionId).replay({

@@ -5,6 +5,7 @@ import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../
 import { type DriveOptions, realFolder, withSessionDriver } from "../drive-session.js";
 import { adviceFor, agentName, missingTools } from "../folder-agent.js";
 import { getSession, homeOf, shortId } from "../home.js";
+import { serversInForce } from "../mcp/servers-in-force.js";
 import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -18,7 +19,10 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
     if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
     const allowShell = options.allowShell === true;
     const home = homeOf(process.env);
-    const missing = await missingTools({ store, home, root: realFolder(info.root), allowShell, sessionId });
+    const root = realFolder(info.root);
+    const servers = serversInForce({ root, home }).filter(({ off }) => off === null);
+    const startable = servers.map(({ name }) => name);
+    const missing = await missingTools({ store, home, root, allowShell, sessionId, startable });
     const short = visible(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${visible(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);

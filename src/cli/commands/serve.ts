@@ -11,13 +11,16 @@ import { pathToFileURL } from "node:url";
 import { type Agent, type Engine, PawlError, type Store } from "../../index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
 import { chooseForCommand } from "../choose-model.js";
+import { configurationInForce } from "../configuration/in-force.js";
 import type { DriveOptions } from "../drive-session.js";
+import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
-import { createFolderAgent } from "../folder-agent.js";
+import { createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { listenForInterruptions } from "../interruptions.js";
-import { createPermissions } from "../permissions.js";
+import { noteServer } from "../running-server.js";
 import type { Terminal } from "../terminal.js";
+import { visible } from "../text.js";
 
 export type ServeOptions = DriveOptions & {
   readonly port: number;
@@ -26,6 +29,8 @@ export type ServeOptions = DriveOptions & {
   readonly tokenFile?: string;
   /** Set to false by `--no-work`. */
   readonly work?: boolean;
+  /** Set to false by `--no-ui`. */
+  readonly ui?: boolean;
   readonly root?: string;
   readonly peers?: readonly string[];
   readonly peerAddress?: string;
@@ -35,20 +40,47 @@ export type ServeOptions = DriveOptions & {
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 const graceMs = 5_000;
 
-export async function serve(module: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {
+/** Sockets at a time: all streams that a server has by default, and as many requests beside them. */
+const mostConnections = 4_000;
+
+/** @param onPage is told the link of the inspector, in the place of the token */
+export async function serve(
+  module: string | undefined,
+  options: ServeOptions,
+  terminal: Terminal,
+  onPage?: (link: string) => void,
+): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const { token, isGiven } = tokenFor(options);
   const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
   // Processes on other machines have the secret of the peers in common, and not this home folder.
   const secret = options.peerSecretFile === undefined ? { secret: secretIn(homeOf(process.env)) } : {};
-  const common = { work: options.work !== false, token, log, ...secret, ...hostsFor(options), ...peersFor(options) };
+  const ui = options.ui !== false && options.socket === undefined;
+  const common = {
+    work: options.work !== false,
+    token,
+    log,
+    ui,
+    ...secret,
+    ...hostsFor(options),
+    ...peersFor(options),
+  };
   const server = createServer({ ...served.what, ...common });
-  const http = createHttpServer(server.listener);
+  const http = createHttpServer(server.httpOptions, server.listener);
+  http.maxConnections = mostConnections;
+  let forget = () => {};
   try {
     await listen(http, options);
-    terminal.err(greeting(http, server, options, isGiven ? null : token));
+    const url = urlOf(http, options);
+    const link = ui ? `${url}/#start=${server.createStartCode()}` : null;
+    if (onPage === undefined || link === null) terminal.err(greeting(url, server, link, isGiven ? null : token));
+    else onPage(link);
+    // A server of other agents is not one of the sessions of this machine.
+    if (ui && module === undefined && !isGiven)
+      forget = noteServer(homeOf(process.env), process.env.PAWL_STORE, { url, token });
     await departure(interruptions.stop, interruptions.leave);
+    forget();
     // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
       process.once(signal, () => process.exit(exitCodes.interrupted));
@@ -56,6 +88,7 @@ export async function serve(module: string | undefined, options: ServeOptions, t
     await server.close({ graceMs });
     return exitCodes.done;
   } finally {
+    forget();
     http.closeAllConnections();
     http.close();
     if (options.socket !== undefined) rmSync(options.socket, { force: true });
@@ -114,18 +147,18 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
   const home = homeOf(process.env);
   const store = await openStore(home);
   try {
-    const { model, timeouts, why } = await chooseForCommand(options.model, options);
+    const root = realFolder(options.root ?? ".");
+    const configured = configurationInForce({ root, home });
+    if (configured.notice !== null) terminal.err(`${terminal.style("yellow", visible(configured.notice))}\n`);
+    const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options);
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
     const agent = createFolderAgent({
       store,
       home,
       model,
       timeouts,
-      root: resolve(options.root ?? "."),
-      allowShell: options.allowShell === true,
-      permissions: createPermissions({ allowAll: options.yes === true, expiresInMs: options.expireAfter }),
-      contextWindow: options.contextWindow,
-      contextFiles: options.contextFiles !== false,
+      root,
+      ...folderChoices(options, { root, home }, configured),
     });
     return { what: { store, agents: [agent] }, close: () => store.close() };
   } catch (error) {
@@ -185,16 +218,19 @@ function listen(http: HttpServer, { port, host, socket }: ServeOptions): Promise
   });
 }
 
-function greeting(http: HttpServer, { agents }: Server, { socket }: ServeOptions, token: string | null): string {
+function urlOf(http: HttpServer, { socket }: ServeOptions): string {
   const address = http.address();
-  const where =
-    typeof address === "object" && address !== null
-      ? `http://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`
-      : `unix:${socket}`;
+  if (typeof address !== "object" || address === null) return `unix:${socket}`;
+  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${host}:${address.port}`;
+}
+
+function greeting(url: string, { agents }: Server, link: string | null, token: string | null): string {
   const carried =
     agents.length === 0 ? "Runs are carried out elsewhere." : `Runs of ${agents.join(", ")} are carried out here.`;
   const made = token === null ? "" : `Token, for this start only: ${token}\n`;
-  return `Pawl listens on ${where}\n${made}${carried}\n`;
+  const page = link === null ? "" : `Inspector, a link for one browser within 10 minutes: ${link}\n`;
+  return `Pawl listens on ${url}\n${made}${page}${carried}\n`;
 }
 
 function departure(...signals: readonly AbortSignal[]): Promise<void> {

@@ -9,12 +9,12 @@ import { getSession, homeOf, openStore, shortId } from "../home.js";
 import { modelLabel } from "../model-label.js";
 import { createRenderer, type Renderer } from "../render.js";
 import type { Terminal } from "../terminal.js";
-import { age, counted, cut, jsonLine, oneLine, visible, widthOf } from "../text.js";
+import { age, counted, cut, oneLine, visible, widthOf } from "../text.js";
 
 export type JsonOption = { readonly json?: true };
 export type ShowOptions = JsonOption & { readonly numbers?: true };
 
-async function withStore(work: (store: Store) => Promise<void>): Promise<number> {
+export async function withStore(work: (store: Store) => Promise<void>): Promise<number> {
   const store = await openStore(homeOf(process.env));
   try {
     await work(store);
@@ -137,29 +137,12 @@ function numbered(text: string, seq: number, { styleOut }: Terminal): string {
   return `${lines.join("\n")}\n`;
 }
 
-const page = 1_000;
+export type RemoveOptions = JsonOption & { readonly force?: true };
 
-/** Prints the log entry by entry. `--raw` prints it as stored, for a complete copy. */
-export function exportLog(id: string, options: { readonly raw?: true }, terminal: Terminal): Promise<number> {
+export function remove(id: string, options: RemoveOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
-    for (let after = 0; ; ) {
-      const entries = await store.read(sessionId, after, page);
-      for (const entry of entries) {
-        if (options.raw === true) terminal.out(jsonLine(entry));
-        else terminal.json(entry);
-      }
-      const last = entries.at(-1);
-      if (last === undefined) return;
-      after = last.seq;
-    }
-  });
-}
-
-export function remove(id: string, options: JsonOption, terminal: Terminal): Promise<number> {
-  return withStore(async (store) => {
-    const { sessionId } = await getSession(store, id);
-    await store.delete(sessionId, { now: Date.now() });
+    await store.delete(sessionId, { now: Date.now(), force: options.force === true });
     if (options.json === true) terminal.json({ deleted: sessionId });
     else terminal.out(`Deleted ${visible(shortId(sessionId))}.\n`);
   });

@@ -5,6 +5,7 @@
  */
 import { type Agent, createWorker, type SessionBinding, type Store, type WorkerReport } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
+import { configurationInForce } from "../configuration/in-force.js";
 import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
@@ -78,16 +79,24 @@ type WorkerDependencies = {
 
 /** One agent for each folder and model. */
 function createAgents({ store, home, view, options }: WorkerDependencies) {
-  const choices = folderChoices(options);
-  const { allowShell } = choices;
+  const allowShell = options.allowShell === true;
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
   async function make(name: string, root: string): Promise<Agent> {
-    const chosen = models.get(name) ?? chooseForCommand(name === "" ? undefined : name, options);
-    models.set(name, chosen);
+    const named = name === "" ? (configurationInForce({ root, home }).model ?? "") : name;
+    const chosen = models.get(named) ?? chooseForCommand(named === "" ? undefined : named, options);
+    models.set(named, chosen);
     const { model, timeouts } = await chosen;
-    return createFolderAgent({ store, home, model, timeouts, root, ...choices, observers: [view.observer] });
+    return createFolderAgent({
+      store,
+      home,
+      model,
+      timeouts,
+      root,
+      ...folderChoices(options, { root, home }),
+      observers: [view.observer],
+    });
   }
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {

@@ -4,7 +4,11 @@
 import type { Usage } from "./message.js";
 
 /** The provider counted `tokens` for the first `messages` messages, with the system prompt and the tools. */
-export type CountedTokens = { readonly messages: number; readonly tokens: number };
+export type CountedTokens = {
+  readonly messages: number;
+  /** How many tokens they have together. */
+  readonly tokens: number;
+};
 
 /** A conversation takes its model's input and output tokens together. A provider that reports 0 does not count. */
 export function countedTokensOf({ inputTokens, outputTokens }: Usage, messages: number): CountedTokens | null {

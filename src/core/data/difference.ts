@@ -4,6 +4,7 @@
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";
 
+/** The first place at which two values differ. */
 export type Difference = {
   /** The place in the value, such as `messages[2].parts[0].text`. Empty if the values differ as a whole. */
   readonly path: string;

@@ -6,6 +6,7 @@
  * texts may have one skeleton, too.
  */
 export type Skeleton = {
+  /** What is left of the text. */
   readonly text: string;
   /** Where each character of the skeleton starts in the text, with its backslashes; at the end, where the last ends. */
   readonly starts: readonly number[];

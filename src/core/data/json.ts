@@ -14,7 +14,19 @@ export type JsonLimits = {
   readonly maxDepth?: number;
 };
 
-export type JsonResult = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly error: string };
+export type JsonResult =
+  | {
+      /** Whether the text is acceptable JSON. */
+      readonly ok: true;
+      /** The parsed value. */
+      readonly value: Json;
+    }
+  | {
+      /** Whether the text is acceptable JSON. */
+      readonly ok: false;
+      /** Why it is not, and where. */
+      readonly error: string;
+    };
 
 export const defaultMaxJsonBytes = 8 * 1024 * 1024;
 export const defaultMaxJsonDepth = 200;

@@ -5,6 +5,7 @@
  */
 import { freeze } from "./freeze.js";
 
+/** A value that JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
@@ -13,10 +14,18 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  */
 export type ProviderMetadata = { readonly [provider: string]: { readonly [key: string]: Json } };
 
-export type TextPart = { readonly type: "text"; readonly text: string; readonly providerMetadata?: ProviderMetadata };
+/** Text of a message. */
+export type TextPart = {
+  readonly type: "text";
+  /** The text as it was written. */
+  readonly text: string;
+  readonly providerMetadata?: ProviderMetadata;
+};
 
+/** What the model thought before it answered, as far as its provider shows it. */
 export type ReasoningPart = {
   readonly type: "reasoning";
+  /** The reasoning; empty if the provider keeps it to itself. */
   readonly text: string;
   readonly providerMetadata?: ProviderMetadata;
 };
@@ -28,6 +37,7 @@ export type ReasoningPart = {
 export type FilePart = {
   readonly type: "file";
   readonly mediaType: string;
+  /** Base64 text, an http(s) URL, or the name of a blob. */
   readonly data: string;
   readonly filename?: string;
   readonly providerMetadata?: ProviderMetadata;
@@ -36,8 +46,11 @@ export type FilePart = {
 /** A source that the model cites. It is kept for readers and not sent back to a model. */
 export type SourcePart = {
   readonly type: "source";
+  /** The id that the provider gave the source. */
   readonly id: string;
+  /** The address of a page. */
   readonly url?: string;
+  /** The title of the page or document. */
   readonly title?: string;
   readonly filename?: string;
   readonly mediaType?: string;
@@ -54,7 +67,9 @@ export type ToolCallPart = {
   readonly type: "tool_call";
   readonly toolCallId: string;
   readonly name: string;
+  /** The arguments, or `{ _raw }` if they are no acceptable JSON. */
   readonly input: Json;
+  /** Where parsing failed. Present only with `{ _raw }`. */
   readonly invalid?: string;
   /**
    * The provider runs the call, so it is recorded and never run here. Its result is in the same message, or in a later
@@ -67,12 +82,21 @@ export type ToolCallPart = {
 };
 
 /** The whole text of an output that was cut: a blob of its session, in UTF-8. A lone surrogate is three bytes. */
-export type FullOutput = { readonly blob: string; readonly bytes: number; readonly lines: number };
+export type FullOutput = {
+  readonly blob: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** The number of its lines. */
+  readonly lines: number;
+};
 
 /** A file that a tool wrote: the blobs with its content before and after; null if the file did not exist. */
 export type FileChange = {
+  /** The path of the file. */
   readonly path: string;
+  /** The blob with the content before; null if there was no file. */
   readonly before: string | null;
+  /** The blob with the content after; null if the file was removed. */
   readonly after: string | null;
   /** The permission bits, as a number. */
   readonly mode?: number;
@@ -82,14 +106,35 @@ export type FileChange = {
 
 /** The output of a tool, as the model sees it. */
 export type ToolOutput =
-  | { readonly type: "text"; readonly text: string; readonly full?: FullOutput }
-  | { readonly type: "json"; readonly value: Json }
-  | { readonly type: "content"; readonly parts: readonly (TextPart | FilePart)[]; readonly full?: FullOutput };
+  /** A text. */
+  | {
+      readonly type: "text";
+      /** The text that the model reads. */
+      readonly text: string;
+      /** Present if the output was cut: where the whole of it is. */
+      readonly full?: FullOutput;
+    }
+  /** A value. */
+  | {
+      readonly type: "json";
+      /** The value that the model reads as JSON. */
+      readonly value: Json;
+    }
+  /** Texts and files. */
+  | {
+      readonly type: "content";
+      /** Texts and files, in order. */
+      readonly parts: readonly (TextPart | FilePart)[];
+      /** Present if the output was cut: where the whole of it is. */
+      readonly full?: FullOutput;
+    };
 
+/** The result of a tool call, as the model is shown it. */
 export type ToolResultPart = {
   readonly type: "tool_result";
   readonly toolCallId: string;
   readonly name: string;
+  /** The output of the tool, or the error that the model reads. */
   readonly output: ToolOutput;
   readonly isError?: boolean;
   readonly providerExecuted?: boolean;
@@ -100,22 +145,40 @@ export type ToolResultPart = {
 
 /** The answer to a provider that asked whether it may run a call. */
 export type ProviderApproval = {
+  /** The id that the provider gave its question. */
   readonly approvalId: string;
+  /** Whether the call may run. */
   readonly approved: boolean;
+  /** Why it may not. */
   readonly reason?: string;
 };
 
+/** A part of a user's message. */
 export type UserPart = TextPart | FilePart;
+/** A part of a model's message. */
 export type AssistantPart = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
-export type UserMessage = { readonly role: "user"; readonly parts: readonly UserPart[] };
+/** A message of the user. */
+export type UserMessage = {
+  readonly role: "user";
+  /** Texts and files, in order. */
+  readonly parts: readonly UserPart[];
+};
+/** A message of a model, as the provider sent it. */
 export type AssistantMessage = {
   readonly role: "assistant";
+  /** Its parts, in the order in which they came. */
   readonly parts: readonly AssistantPart[];
   /** The provider's data about the whole message, such as the container that its code ran in. */
   readonly providerMetadata?: ProviderMetadata;
 };
-export type ToolMessage = { readonly role: "tool"; readonly parts: readonly ToolResultPart[] };
+/** The results of a step's tool calls. */
+export type ToolMessage = {
+  readonly role: "tool";
+  /** One result for each call, in the order of the calls. */
+  readonly parts: readonly ToolResultPart[];
+};
+/** A message of a conversation. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
 /** What model calls used. A field is absent if its value is unknown; unknown is never zero. */
@@ -124,8 +187,11 @@ export type Usage = {
   readonly inputTokens?: number;
   /** Output tokens, with those of reasoning. */
   readonly outputTokens?: number;
+  /** Output tokens that the model thought with. `outputTokens` includes them. */
   readonly reasoningTokens?: number;
+  /** Input tokens that the provider read from its cache. `inputTokens` includes them. */
   readonly cacheReadTokens?: number;
+  /** Input tokens that the provider wrote to its cache. `inputTokens` includes them. */
   readonly cacheWriteTokens?: number;
   /** US dollars, from a price table or from the provider. */
   readonly costUsd?: number;
@@ -138,18 +204,25 @@ export type Usage = {
 
 /** Why the model stopped: a reason from a closed set, and the provider's own word. */
 export type FinishReason = {
+  /** The reason, the same for all providers. */
   readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+  /** The provider's own word. */
   readonly raw?: string;
 };
 
 /** A failure as data. `code` does not change between versions; `message` is for people. */
 export type Fault = {
+  /** What kind of failure it is. It does not change between versions. */
   readonly code: string;
+  /** What happened, for people. */
   readonly message: string;
+  /** Whether the same may work at another try. */
   readonly retryable: boolean;
+  /** The message of what caused it. */
   readonly cause?: string;
 };
 
+/** The kind of a failed attempt, the same for all providers. The retry policy goes by it. */
 export type ModelFailureKind =
   | "rate_limit"
   | "overloaded"
@@ -165,10 +238,15 @@ export type ModelFailureKind =
 
 /** A failed attempt of a model call. `retryAfterMs` is the wait that the provider asked for. */
 export type ModelFailure = {
+  /** What kind of failure it is. */
   readonly kind: ModelFailureKind;
+  /** What happened, for people. */
   readonly message: string;
+  /** The HTTP status of the answer, if there was one. */
   readonly statusCode?: number;
+  /** The provider's code, or one of Pawl's own such as `empty_response`. */
   readonly code?: string;
+  /** The wait that the provider asked for, in milliseconds. */
   readonly retryAfterMs?: number;
   /** The connection closed before anything of an answer came. Such a request may be sent again at once. */
   readonly unanswered?: boolean;

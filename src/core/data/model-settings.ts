@@ -19,7 +19,10 @@ export type ModelSettings = {
   readonly stopSequences?: readonly string[];
   /** A whole number. Providers that take one try to give the same answer again. */
   readonly seed?: number;
+  /** Above 0: words that have come are less likely. */
   readonly presencePenalty?: number;
+  /** Above 0: the more often a word has come, the less likely it is. */
   readonly frequencyPenalty?: number;
+  /** How much the model thinks before it answers. */
   readonly reasoning?: ReasoningEffort;
 };

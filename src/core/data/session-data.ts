@@ -4,11 +4,14 @@
 import { freeze } from "./freeze.js";
 import type { Json } from "./message.js";
 
+/** Values that a session keeps under names, outside of its conversation. */
 export type SessionData = { readonly [key: string]: Json };
 
 /** A change of the data. A key that is set and unset is unset. */
 export type DataPatch = {
+  /** The keys that get a value. */
   readonly set?: SessionData;
+  /** The keys that are removed. */
   readonly unset?: readonly string[];
 };
 
@@ -17,6 +20,7 @@ export const noData: SessionData = freeze({});
 
 /** The most bytes of a session's data as JSON, and the most characters of a key. */
 export const mostDataBytes = 64 * 1024;
+/** The most characters of a key of the session's data. */
 export const mostDataKeyCharacters = 100;
 
 /** The data after a change. The same change twice is the same as once. */

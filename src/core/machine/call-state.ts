@@ -5,7 +5,9 @@
 /** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
 
+/** How a call runs, is tried again and recovers. It is recorded when the call is decided. */
 export type CallPolicy = {
+  /** What happens if the call had started and has no result. */
   readonly recover: Recover;
   /** Runs alone among the calls of its step. */
   readonly sequential?: boolean;
@@ -18,7 +20,14 @@ export type CallPolicy = {
   /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
   readonly durable?: boolean;
   /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
-  readonly retry?: { readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
+  readonly retry?: {
+    /** The most attempts, the first included. */
+    readonly attempts: number;
+    /** The wait before the second attempt, in milliseconds. */
+    readonly baseMs: number;
+    /** The longest wait, in milliseconds. */
+    readonly maxMs: number;
+  };
   /** The agent that the call hands the session over to; nothing is executed. */
   readonly handoff?: string;
 };
@@ -37,7 +46,11 @@ type CallIdentity = {
 };
 
 /** A question that a tool asked: the name of its tool step, and when it expires (epoch milliseconds). */
-export type OpenQuestion = { readonly step: string; readonly expiresAt?: number };
+export type OpenQuestion = {
+  /** The name of the tool step that asks. */
+  readonly step: string;
+  readonly expiresAt?: number;
+};
 
 /** A question that was asked at `askedAt` (epoch milliseconds), and whose tool goes on running. */
 export type HeldQuestion = OpenQuestion & { readonly askedAt: number };
@@ -55,16 +68,25 @@ type ChildReport = {
 };
 
 /** How many attempts of a call have failed and were tried again. */
-type Failures = { readonly failures?: number };
+type Failures = {
+  /** How many attempts have failed and were tried again. */
+  readonly failures?: number;
+};
 
 /** One tool call as data. Only `running` calls are in doubt after a crash. */
 export type Call = CallIdentity &
   (
     | {
+        /** The call is checked: its arguments, hooks and the policy. */
         readonly status: "deciding";
         /** A person changed the input. If the call asks again, the time to answer goes on. */
-        readonly edited?: { readonly policy: CallPolicy; readonly expiresAt?: number };
+        readonly edited?: {
+          /** How the call would run. */
+          readonly policy: CallPolicy;
+          readonly expiresAt?: number;
+        };
       }
+    /** A person is asked. */
     | {
         readonly status: "asking";
         /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
@@ -76,8 +98,10 @@ export type Call = CallIdentity &
         readonly expiresAt?: number;
         /** The questions of the tool that are not answered yet. The call runs again when there is none. */
         readonly open?: readonly OpenQuestion[];
+        /** How many attempts have failed and were tried again. */
         readonly failures?: number;
       }
+    /** The call may run, and waits for its turn. */
     | ({
         readonly status: "ready";
         readonly policy: CallPolicy;
@@ -90,10 +114,14 @@ export type Call = CallIdentity &
         readonly status: "retrying";
         readonly policy: CallPolicy;
         readonly attempt: number;
+        /** How many attempts have failed and were tried again. */
         readonly failures: number;
+        /** When the next attempt starts, in epoch milliseconds. */
         readonly until: number;
+        /** The length of the wait, in milliseconds. */
         readonly ms: number;
       }
+    /** The call runs. */
     | ({
         readonly status: "running";
         readonly policy: CallPolicy;
@@ -102,17 +130,35 @@ export type Call = CallIdentity &
         readonly held?: readonly HeldQuestion[];
       } & ChildReport &
         Failures)
+    /** It is found out what became of the call. */
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
+    /** The call waits for a child session. */
     | ({
         readonly status: "waiting";
+        /** What the call waits for. */
         readonly on: "child";
         readonly policy: CallPolicy;
+        /** The part of the run's `maxTokens` that is kept for the child. */
         readonly reservedTokens?: number;
+        /** The part of the run's `maxCostUsd` that is kept for the child, in US dollars. */
         readonly reservedCostUsd?: number;
       } & ChildReport)
-    | { readonly status: "waiting"; readonly on: "external"; readonly policy: CallPolicy; readonly askedAt: number }
+    /** The call waits for a result from outside. */
+    | {
+        readonly status: "waiting";
+        /** What the call waits for. */
+        readonly on: "external";
+        readonly policy: CallPolicy;
+        readonly askedAt: number;
+      }
     /** The call ends without being run (again). Its result follows in the same commit; entry `causeSeq` says why. */
-    | { readonly status: "settling"; readonly outcome: CallOutcome; readonly causeSeq: number }
+    | {
+        readonly status: "settling";
+        readonly outcome: CallOutcome;
+        /** The entry from which the text of its result follows. */
+        readonly causeSeq: number;
+      }
+    /** The call has its result. */
     | { readonly status: "done"; readonly outcome: CallOutcome }
   );
 

@@ -3,6 +3,7 @@
  * They are applied until none is left, and committed together with the event that caused them.
  */
 
+import { droppedCompaction } from "./asked-compaction.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Event, EventBody } from "./event.js";
 import type { Call, Preparing, State } from "./state.js";
@@ -20,16 +21,22 @@ export function consequences(state: State): readonly EventBody[] {
         : none;
     case "completed":
     case "failed":
-      return queuedRun(state);
+      return state.compactionAsked?.dropped === undefined ? queuedRun(state) : droppedCompaction(state);
+    case "aborted":
+      return droppedCompaction(state);
     case "idle":
     case "model_running":
-    case "aborted":
       return none;
   }
 }
 
 /** The result of an event: the events it leads to, itself first, and the state after all of them. */
-export type Advance = { readonly state: State; readonly events: readonly Event[] };
+export type Advance = {
+  /** The state after the last of these events. */
+  readonly state: State;
+  /** The event, and those that follow from it without any work outside. */
+  readonly events: readonly Event[];
+};
 
 /**
  * Applies an event and its consequences, all at the time of the event. `events` is empty if the event does not apply.

@@ -5,9 +5,13 @@
  */
 import type { Timer } from "./event.js";
 
+/** Work that a state wants in flight. It settles with one event. */
 export type Effect =
+  /** The next model call is prepared: compaction and hooks. */
   | { readonly type: "prepare"; readonly key: string; readonly runId: string }
+  /** A summary is made. */
   | { readonly type: "compact"; readonly key: string; readonly runId: string }
+  /** A model is called. */
   | {
       readonly type: "call_model";
       readonly key: string;
@@ -15,10 +19,13 @@ export type Effect =
       readonly modelCallIndex: number;
       readonly attempt: number;
     }
+  /** The end of the run is prepared: hooks and the shape of the answer. */
   | { readonly type: "finish"; readonly key: string; readonly runId: string }
   /** The agent that has the session finishes its step and passes the session on. */
   | { readonly type: "hand_over"; readonly key: string; readonly runId: string }
+  /** A call is checked. */
   | { readonly type: "decide"; readonly key: string; readonly runId: string; readonly callKey: string }
+  /** A tool runs. */
   | {
       readonly type: "run_tool";
       readonly key: string;
@@ -26,6 +33,7 @@ export type Effect =
       readonly callKey: string;
       readonly attempt: number;
     }
+  /** It is found out what became of a call. */
   | {
       readonly type: "reconcile";
       readonly key: string;
@@ -41,14 +49,18 @@ export type Effect =
       readonly type: "sleep";
       readonly key: string;
       readonly runId: string;
+      /** Which timer it is. */
       readonly timer: Timer;
+      /** When it fires, in epoch milliseconds. */
       readonly until: number;
+      /** The length of the wait, in milliseconds, if it is a backoff. */
       readonly ms?: number;
       readonly callKey?: string;
       readonly attempt?: number;
       /** The question of a tool that expires. */
       readonly questionId?: string;
     }
+  /** A child session is aborted. */
   | {
       readonly type: "cancel_child";
       readonly key: string;
@@ -63,6 +75,7 @@ export type Effect =
       readonly type: "tell_parent";
       readonly key: string;
       readonly runId: string;
+      /** The call of the parent session that waits. */
       readonly parent: { readonly sessionId: string; readonly callKey: string };
       /** Since when it waits, in epoch milliseconds; null: it does not. */
       readonly askedAt: number | null;
@@ -70,11 +83,14 @@ export type Effect =
     }
   /** Calls the `afterRun` hooks. */
   | { readonly type: "call_after_run_hooks"; readonly key: string; readonly runId: string }
+  /** The parent session is told how this one ended. */
   | {
       readonly type: "notify_parent";
       readonly key: string;
       readonly runId: string;
+      /** The call of the parent session that waits. */
       readonly parent: { readonly sessionId: string; readonly callKey: string };
     };
 
+/** The name of an effect. */
 export type EffectType = Effect["type"];

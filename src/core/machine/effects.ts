@@ -5,6 +5,7 @@
  * 2. An effect that settled is never wanted again under its key.
  * 3. A state of a run under way that does not wait for an answer has at least one effect.
  */
+import { isCompacting } from "./asked-compaction.js";
 import type { Effect } from "./effect.js";
 import { tellEffects } from "./parent.js";
 import {
@@ -178,14 +179,13 @@ function stoppingEffects(state: ActiveState): readonly Effect[] {
   return [grace, ...children];
 }
 
-function endEffects({
-  runId,
-  session,
-  parentNotificationPending,
-  afterRunHooksPending,
-}: TerminalState): readonly Effect[] {
+function endEffects(state: TerminalState): readonly Effect[] {
+  const { runId, session, parentNotificationPending, afterRunHooksPending } = state;
   if (afterRunHooksPending === true) return [{ type: "call_after_run_hooks", key: `${runId}/leave`, runId }];
   // A parent gets the result after everything else of the child's run: whoever follows both sees the run before it.
-  if (parentNotificationPending !== true || session?.parent === undefined) return none;
-  return [{ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent }];
+  if (parentNotificationPending === true && session?.parent !== undefined)
+    return [{ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent }];
+  return isCompacting(state)
+    ? [{ type: "compact", key: `${runId}/compact/asked/${state.compactionAsked.seq}`, runId }]
+    : none;
 }

@@ -1,6 +1,7 @@
 /**
  * A run that has ended and whose end is not delivered yet: to the parent session, or to the `afterRun` hooks.
  */
+import { dropCompaction, isCompacting } from "./asked-compaction.js";
 import type { EventOf } from "./event.js";
 import { isTerminal, maxRestarts, type State, type TerminalState } from "./state.js";
 
@@ -30,11 +31,13 @@ function withoutNotice(
   return rest;
 }
 
-/** After several restarts the hooks are given up: they may be what kills the process. */
+/** After several restarts the hooks, or the compaction, are given up: they may be what kills the process. */
 export function restartedAtEnd(state: TerminalState, { runId }: EventOf<"restarted">): State {
-  if (state.afterRunHooksPending !== true || runId !== state.runId) return state;
-  const restarts = state.restarts + 1;
-  return restarts >= maxRestarts
-    ? withoutNotice({ ...state, restarts }, "afterRunHooksPending")
-    : { ...state, restarts };
+  const hasHooks = state.afterRunHooksPending === true;
+  if (runId !== state.runId || !(hasHooks || isCompacting(state))) return state;
+  const counted = { ...state, restarts: state.restarts + 1 };
+  if (counted.restarts < maxRestarts) return counted;
+  return hasHooks
+    ? withoutNotice({ ...counted, restarts: 0 }, "afterRunHooksPending")
+    : dropCompaction(counted, "crash_loop");
 }

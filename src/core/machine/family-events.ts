@@ -14,9 +14,15 @@ export type FamilyEventBody =
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
+      /** The entry of the child that this report is about. */
       readonly childSeq: number;
     })
   /** This child session told its parent whether it waited for a person after its entry `toldSeq`, and since when. */
-  | (OfRun & { readonly type: "parent_told"; readonly askedAt: number | null; readonly toldSeq: number })
+  | (OfRun & {
+      readonly type: "parent_told";
+      readonly askedAt: number | null;
+      /** The entry that the parent was told of. */
+      readonly toldSeq: number;
+    })
   /** This child session sent the result of its run to its parent. */
   | (OfRun & { readonly type: "parent_notified" });

@@ -13,11 +13,13 @@ export type HistoryEventBody = {
   readonly type: "history_added";
   /** Whole: each call has its result. */
   readonly messages: readonly Message[];
+  /** Where the conversation comes from. */
   readonly source: HistorySource;
 };
 
 /** A conversation on its way to the log: in parts, each of which becomes an entry. */
 export type SeededHistory = {
+  /** Where the conversation comes from. */
   readonly source: HistorySource;
   /** The messages of each part; or the blob that holds them as JSON, because a message of the inbox is bounded. */
   readonly parts: readonly (readonly Message[] | string)[];

@@ -19,7 +19,9 @@ export type HookPoint =
 
 /** The outcome of a hook. It is part of the event to which the hook contributed. */
 export type HookRecord = {
+  /** The name of the hook. */
   readonly name: string;
+  /** The point of the run at which it was called. */
   readonly hook: HookPoint;
   /** How long the hook took, in milliseconds. */
   readonly ms: number;

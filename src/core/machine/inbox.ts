@@ -7,6 +7,7 @@
 import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
+import type { CompactionRequest } from "./compaction-request.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
@@ -15,14 +16,19 @@ import type { RunLimits } from "./run-limits.js";
 import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
 import { transition } from "./transition.js";
 
+/** What is asked of a session. */
 export type InboxBody =
+  /** Something is said to the session. */
   | {
       readonly type: "input";
+      /** Whether the input starts a run of its own or joins the one under way. */
       readonly mode: "queue" | "steer";
       readonly runId: string;
+      /** What is said. */
       readonly input: readonly UserMessage[];
       /** The limits of the run. A poster without an agent leaves them out; the holder fills in its own. */
       readonly limits?: RunLimits;
+      /** The options of the run that override its agent's. */
       readonly options?: RunOptions;
       /** What the session is bound to if it does not exist yet. The holder fills in the model if it is left out. */
       readonly session: SessionBinding;
@@ -33,15 +39,18 @@ export type InboxBody =
       /** A conversation from elsewhere, with which the session begins. */
       readonly history?: SeededHistory;
     }
+  /** A call is answered. */
   | {
       readonly type: "answer";
       readonly callKey: string;
+      /** The answer. */
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
       /** The question of a tool that is answered. */
       readonly questionId?: string;
     }
+  /** The result of a call from outside. */
   | {
       readonly type: "result";
       readonly callKey: string;
@@ -51,10 +60,20 @@ export type InboxBody =
        * Set if a child session reports: what it used, and the limit that ended it, if one did. The report may come before
        * the parent's entry that it waits.
        */
-      readonly child?: { readonly usage: Usage; readonly cut?: Reason };
+      readonly child?: {
+        readonly usage: Usage;
+        /** The limit that ended the child. */
+        readonly cut?: Reason;
+      };
     }
   /** Begins a session with a conversation from elsewhere, and no run. A session that exists takes none. */
-  | { readonly type: "history"; readonly history: SeededHistory; readonly session: SessionBinding }
+  | {
+      readonly type: "history";
+      /** The conversation with which the session begins. */
+      readonly history: SeededHistory;
+      /** Facts of the session, if it does not exist yet. */
+      readonly session: SessionBinding;
+    }
   /** Aborts the run under way; or the named run, which may still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
   /** A child session waits for a person since `askedAt`, or no more (null), as of its entry `seq`. */
@@ -63,25 +82,39 @@ export type InboxBody =
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
+      /** The entry of the child that the report is about. */
       readonly seq: number;
     }
+  /** Asks for a compaction of a session that has had a run. */
+  | ({ readonly type: "compaction_request" } & Omit<CompactionRequest, "type">)
   /** Changes the data of a session that exists. */
   | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
   | ReservedMessage;
 
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
 type ReservedMessage =
+  /** Posts a `session_changed`. */
   | ({ readonly type: "session_change" } & Changes<"session_changed">)
-  | ({ readonly type: "rules_change" } & Changes<"rules_changed">)
-  | ({ readonly type: "compaction_request" } & Changes<"compaction_requested">);
+  /** Posts a `rules_changed`. */
+  | ({ readonly type: "rules_change" } & Changes<"rules_changed">);
 
 type Changes<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
 /** What the holder fills in for a poster that has no agent. */
-export type HolderDefaults = { readonly limits: RunLimits; readonly model: string };
+export type HolderDefaults = {
+  readonly limits: RunLimits;
+  /** The model of the agent that takes the message. */
+  readonly model: string;
+};
 
 /** A message is consumed once per `id`, however often it is sent. */
-export type InboxMessage = { readonly id: string; readonly at: number; readonly body: InboxBody };
+export type InboxMessage = {
+  /** The id of the message. It is taken once in a store. */
+  readonly id: string;
+  readonly at: number;
+  /** What is asked. */
+  readonly body: InboxBody;
+};
 
 /** The events that a message leads to in this state. None if the message is too late or a repetition. */
 export function eventsOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
@@ -131,6 +164,10 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
       if (!hasCalls(state)) return [];
       const { callKey, childId, askedAt, seq: childSeq } = body;
       return [{ type: "child_waiting", runId: state.runId, callKey, childId, askedAt, childSeq }];
+    }
+    case "compaction_request": {
+      const { type: _, ...asked } = body;
+      return [{ type: "compaction_requested", ...asked }];
     }
     case "data":
       return [{ type: "data_changed", patch: body.patch, ...(body.by === undefined ? {} : { by: body.by }) }];

@@ -11,7 +11,12 @@ import type { Message } from "../data/message.js";
  */
 export type MessageRef =
   | readonly [seq: number, nth: number, count: number]
-  | { readonly message: Message; readonly seq?: number }
+  | {
+      /** The message itself. */
+      readonly message: Message;
+      /** The entry that it comes from, if it stands in the log. */
+      readonly seq?: number;
+    }
   | { readonly blob: string };
 
 /** A message of a list, or the blob that holds it. */

@@ -6,10 +6,10 @@
  * 3. A provider that paused goes on with the same conversation: input that came meanwhile waits until its turn is over.
  */
 
-import { defined } from "../data/defined.js";
 import { isPaused } from "../data/finish-reason.js";
 import { addUsage, emptyResponse, type Fault, guardTripped, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
+import { contextAfter, isInLog, withoutAsked } from "./asked-compaction.js";
 import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
 import type { Cut, Failing, ModelRunning, Preparing, Purpose, RunState, State } from "./state.js";
@@ -38,30 +38,20 @@ function compacting(run: RunState, purpose: Purpose): Preparing {
 
 export function compacted(state: Preparing, event: EventOf<"compacted">): State {
   if (state.for !== "compaction" || state.stopping !== null || !isInLog(event, state)) return state;
-  const { keptFrom, summary, runStartSeq, readFrom = keptFrom, dataBlob } = event;
-  const shrank = keptFrom !== undefined && summary !== undefined && readFrom !== undefined;
+  const shrank = event.keptFrom !== undefined && event.summary !== undefined;
   const weight = shrank ? 1 : 2;
   const { counters } = state;
   const compacted: RunState = {
-    ...runOf(state),
+    ...withoutAsked(runOf(state)),
     counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
     compactionsInRow: state.compactionsInRow + weight,
     usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
-    context: shrank ? { readFrom, ...defined({ runStartSeq, dataBlob }), compactedSeq: state.seq + 1 } : state.context,
+    context: contextAfter(event, state),
     restarts: shrank ? 0 : state.restarts,
   };
   const spent = spentBudget(compacted);
   if (spent !== undefined) return finishRun(compacted, state.purpose === "summary" ? "max_steps" : spent);
   return preparing(compacted, { for: "step", purpose: state.purpose });
-}
-
-/** Whether the entries that a compaction names are in the log, and in order. */
-function isInLog(
-  { keptFrom, readFrom = keptFrom, runStartSeq = 1 }: EventOf<"compacted">,
-  { seq }: Preparing,
-): boolean {
-  if (keptFrom === undefined || readFrom === undefined) return keptFrom === readFrom;
-  return runStartSeq >= 1 && runStartSeq <= readFrom && readFrom >= 1 && readFrom <= keptFrom && keptFrom <= seq + 1;
 }
 
 export function modelFinished(state: ModelRunning, event: EventOf<"model_finished">): State {

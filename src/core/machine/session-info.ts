@@ -5,6 +5,7 @@
 /** What a session is bound to. Only an agent of the same name carries it on. */
 export type SessionInfo = {
   readonly agent: string;
+  /** The model of the agent that began the session. A handoff does not change it. */
   readonly model: string;
   /** The folder that the agent works in, if it has one. */
   readonly root?: string;
@@ -17,8 +18,17 @@ export type SessionInfo = {
   /** The person or account that began the session. */
   readonly principal?: string;
   /** The session and the entry that this one was forked from. Reserved: nothing fills it yet. */
-  readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
+  readonly forkedFrom?: {
+    readonly sessionId: string;
+    /** The last entry of that session that this one has. */
+    readonly seq: number;
+  };
 };
+
+/** Who began the session, as what is made of its state has it: nothing if nobody was named. */
+export function principalIn({ session }: { readonly session: SessionInfo | null }): Pick<SessionInfo, "principal"> {
+  return session?.principal === undefined ? {} : { principal: session.principal };
+}
 
 /** What a message asks a new session to be bound to. A poster that has no agent leaves the model to the holder. */
 export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };

@@ -9,19 +9,29 @@ export type SourceTrust = "author" | "user" | "project";
 export type SourceReference = {
   /** The name of the source. */
   readonly name: string;
+  /** Where the text is from: a path, or another address. */
   readonly path: string;
   /** The SHA-256 of the text. */
   readonly blob: string;
+  /** Its size in bytes. */
   readonly bytes: number;
+  /** Who wrote the text. */
   readonly trust: SourceTrust;
 };
 
-export type SourcesOfRun = { readonly runId: string; readonly list: readonly SourceReference[] };
+export type SourcesOfRun = {
+  readonly runId: string;
+  /** The texts that the run goes by. */
+  readonly list: readonly SourceReference[];
+};
 
 /** How a text differs from that of the run before. */
 export type SourceChange = {
+  /** The name of the source. */
   readonly name: string;
+  /** Where the text is from. */
   readonly path: string;
+  /** What became of the text. */
   readonly change: "added" | "changed" | "removed";
 };
 

@@ -41,8 +41,16 @@ export const oldestFormat = 2;
 
 /** An input that waits to be taken. `seq` is the entry that holds its messages. */
 export type Queued =
-  | { readonly kind: "steer"; readonly seq: number }
-  | ({ readonly kind: "run"; readonly seq: number } & QueuedRun);
+  | {
+      /** An input that joins the run under way. */
+      readonly kind: "steer";
+      readonly seq: number;
+    }
+  | ({
+      /** A run that waits for its turn. */
+      readonly kind: "run";
+      readonly seq: number;
+    } & QueuedRun);
 
 /** `agent`: the one that the run begins with, if it names one. */
 type QueuedRun = { readonly runId: string; readonly limits: RunLimits; readonly agent?: string };
@@ -52,6 +60,7 @@ export type Stopping = {
   readonly reason: Reason;
   /** When calls that are still running are given up (epoch milliseconds), and the length of that wait. */
   readonly until: number;
+  /** The length of that wait, in milliseconds. */
   readonly graceMs: number;
   readonly fault?: Fault;
 };
@@ -60,18 +69,23 @@ export type Stopping = {
 export type Failing = {
   /** When the first of them began, epoch milliseconds. */
   readonly since: number;
+  /** How many attempts failed. */
   readonly attempts: number;
   /** How many of them were empty answers. */
   readonly empty: number;
 };
 
+/** What a run has counted. */
 export type Counters = {
   /** Model calls that were committed. */
   readonly totalSteps: number;
   /** Failed attempts. */
   readonly errorCount: number;
+  /** Compactions. One that did not shrink the conversation counts twice. */
   readonly compactionAttempts: number;
+  /** How often a model that reached its output limit was asked to go on. */
   readonly continuations: number;
+  /** How often `beforeStop` hooks have kept the run going. */
   readonly stopPreventions: number;
   /** Answers that did not have the requested shape and were sent back. */
   readonly outputRetries: number;
@@ -80,10 +94,13 @@ export type Counters = {
 };
 
 type SessionState = {
+  /** The number of the format. */
   readonly v: typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
+  /** What the session is bound to; null before its first entry. */
   readonly session: SessionInfo | null;
+  /** Inputs that wait to be taken, oldest first. */
   readonly queue: readonly Queued[];
   /** Calls that the machine gave up. Their results may still arrive late. */
   readonly interrupted: readonly string[];
@@ -92,9 +109,13 @@ type SessionState = {
    * belongs to, and the compaction that stands for everything before, with the blob of the session's data as of then.
    */
   readonly context: {
+    /** The first entry that is read. */
     readonly readFrom: number;
+    /** The entry that started the run to which `readFrom` belongs. */
     readonly runStartSeq?: number;
+    /** The entry of the last compaction. */
     readonly compactedSeq?: number;
+    /** The blob with the session's data as of the compaction. */
     readonly dataBlob?: string;
   };
   /**
@@ -102,21 +123,34 @@ type SessionState = {
    * were open. Present until the parent was told.
    */
   readonly parentUntold?: number;
+  /**
+   * A person asked for a compaction, in this entry. Present until the next compaction has ended. `dropped`: why it is not
+   * made any more.
+   */
+  readonly compactionAsked?: {
+    readonly seq: number;
+    /** Why it is not made. */
+    readonly dropped?: "aborted" | "crash_loop";
+  };
   /** Reserved: what a person changed for the session. */
   readonly changes?: {
     readonly model?: string;
+    /** The settings; null: those of the agent. */
     readonly settings?: ModelSettings | null;
     readonly limits?: Partial<RunLimits>;
   };
   /** Reserved: processes that outlive their calls. */
   readonly processes?: readonly {
+    /** The id of the process. */
     readonly processId: string;
     readonly callKey: string;
+    /** Its number on its host. */
     readonly pid: number;
     readonly startedAt: number;
   }[];
 };
 
+/** What every state of a run under way has. */
 export type RunState = SessionState & {
   readonly runId: string;
   readonly startedAt: number;
@@ -127,6 +161,7 @@ export type RunState = SessionState & {
   readonly modelCallIndex: number;
   /** Attempts of that step's model call that have begun. No number is used twice, not even after a restart. */
   readonly attempt: number;
+  /** What the run has counted. */
   readonly counters: Counters;
   readonly usage: Usage;
   /** Restarts since the last progress. */
@@ -139,9 +174,14 @@ export type RunState = SessionState & {
   readonly failing: Failing | null;
   /** Compactions since the last answer of a model. A compaction that does not shrink the conversation counts twice. */
   readonly compactionsInRow: number;
+  /** Present while the run is stopping early. */
   readonly stopping: Stopping | null;
   /** The agent that takes over at the end of this step, and the call that asked for it. */
-  readonly handoff?: { readonly to: string; readonly callKey: string };
+  readonly handoff?: {
+    /** The agent that takes over. */
+    readonly to: string;
+    readonly callKey: string;
+  };
 };
 
 /**
@@ -153,15 +193,34 @@ export type Purpose = "step" | "continue" | "unpause" | "remind" | "summary";
 /** Why a message was cut. The calls of a cut message are not run. */
 export type Cut = "length" | "context" | "content-filter" | "error";
 
+/** No run has begun yet. */
 export type Idle = SessionState & { readonly status: "idle" };
+/** The next model call or the end of the run is being prepared. */
 export type Preparing = RunState & {
   readonly status: "preparing";
 } & (
-    | { readonly for: "step"; readonly purpose: Purpose }
-    | { readonly for: "compaction"; readonly purpose: Purpose }
-    | { readonly for: "handoff"; readonly purpose: Exclude<Purpose, "summary"> }
-    | { readonly for: "finish"; readonly reason: Reason }
+    | {
+        /** The next model call. */
+        readonly for: "step";
+        readonly purpose: Purpose;
+      }
+    | {
+        /** A compaction before the next model call. */
+        readonly for: "compaction";
+        readonly purpose: Purpose;
+      }
+    | {
+        /** The handoff to another agent. */
+        readonly for: "handoff";
+        readonly purpose: Exclude<Purpose, "summary">;
+      }
+    | {
+        /** The end of the run. */
+        readonly for: "finish";
+        readonly reason: Reason;
+      }
   );
+/** A model is called, or the next attempt waits. */
 export type ModelRunning = RunState & {
   readonly status: "model_running";
   readonly purpose: Purpose;
@@ -170,10 +229,17 @@ export type ModelRunning = RunState & {
   /** The model that was chosen by name for this call. Gone when its retry policy gives it up. */
   readonly model?: string;
   /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
-  readonly backoff: { readonly until: number; readonly ms: number } | null;
+  readonly backoff: {
+    /** When the next attempt starts, in epoch milliseconds. */
+    readonly until: number;
+    /** The length of the wait, in milliseconds. */
+    readonly ms: number;
+  } | null;
 };
+/** Calls of a step are decided, run or wait for something that is no person. */
 export type ToolRunning = RunState & {
   readonly status: "tool_running";
+  /** The calls of the step, in order. */
   readonly calls: readonly Call[];
   /** The message was cut, so its calls are not run. */
   readonly cut: Cut | null;
@@ -182,13 +248,18 @@ export type ToolRunning = RunState & {
   /** The provider has not finished its turn: it waits for the results of these calls. */
   readonly paused?: boolean;
 };
+/** Every open call waits for a person or for a result from outside. */
 export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
+  /** The calls of the step, in order. */
   readonly calls: readonly Call[];
   /** When the wait began, epoch milliseconds. */
   readonly since: number;
+  /** Why the message of the step was cut; null if it is whole. */
   readonly cut: Cut | null;
+  /** The entry of the result that said that the run is done; null if there is none. */
   readonly doneSeq: number | null;
+  /** The provider paused the message, and is to go on with it. */
   readonly paused?: boolean;
 };
 type Ended = RunState & {
@@ -198,13 +269,20 @@ type Ended = RunState & {
   /** The `afterRun` hooks have not been called yet. */
   readonly afterRunHooksPending?: boolean;
 };
+/** The run gave an answer, or a limit ended it as planned. */
 export type Completed = Ended & { readonly status: "completed" };
+/** The run failed. */
 export type Failed = Ended & { readonly status: "failed"; readonly fault?: Fault };
+/** A person or a program aborted the run. */
 export type Aborted = Ended & { readonly status: "aborted" };
 
+/** The state of a session after an entry of its log. */
 export type State = Idle | Preparing | ModelRunning | ToolRunning | AwaitingHuman | Completed | Failed | Aborted;
+/** A state with a run under way. */
 export type ActiveState = Preparing | ModelRunning | ToolRunning | AwaitingHuman;
+/** A state after a run. */
 export type TerminalState = Completed | Failed | Aborted;
+/** The name of a state. */
 export type Status = State["status"];
 
 /** A session with an empty log. */
@@ -221,12 +299,20 @@ export const initialState: Idle = freeze({
 /** A run fails at this many restarts without progress (rule 16 of docs/architecture.md). */
 export const maxRestarts = 5;
 
+/** Whether no run is under way. */
 export function isResting(state: State): state is Idle | TerminalState {
   return state.status === "idle" || isTerminal(state);
 }
 
+/** Whether a run has ended, and no other one is under way. */
 export function isTerminal(state: State): state is TerminalState {
   return state.status === "completed" || state.status === "failed" || state.status === "aborted";
+}
+
+/** The coarse state of a session, as stores keep it. */
+export function activityOf(state: State): "resting" | "active" | "waiting" {
+  if (isResting(state)) return "resting";
+  return isWaiting(state) ? "waiting" : "active";
 }
 
 /** A run is under way and cannot go on before a person or another session answers. */
@@ -240,6 +326,7 @@ export function isWaiting(state: State): boolean {
   );
 }
 
+/** Whether the state has tool calls. */
 export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
 }

@@ -39,10 +39,12 @@ const optionalFields = Object.keys({
   parentUntold: true,
   changes: true,
   processes: true,
+  compactionAsked: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
 /** Written out: to look fields up by their names in a loop is measurable on the hot path. */
-function hasOptionalFields({ handoff, parentUntold, changes, processes }: RunState): boolean {
+function hasOptionalFields({ handoff, parentUntold, changes, processes, compactionAsked }: RunState): boolean {
+  if (compactionAsked !== undefined) return true;
   return handoff !== undefined || parentUntold !== undefined || changes !== undefined || processes !== undefined;
 }
 

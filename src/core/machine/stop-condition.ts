@@ -5,13 +5,31 @@ import type { CallOutcome } from "./state.js";
 
 /** A condition that any process can look at: on the number of steps, on a call, or on the text of the last step. */
 export type PlainCondition =
-  | { readonly steps: number }
-  | { readonly tool: string; readonly outcome?: CallOutcome }
+  | {
+      /** The run stops after so many model calls. */
+      readonly steps: number;
+    }
+  | {
+      /** The run stops when this tool was called. */
+      readonly tool: string;
+      /** Only calls that ended so count. Default: any. */
+      readonly outcome?: CallOutcome;
+    }
   /** The source and the flags of a regular expression. */
-  | { readonly text: string; readonly flags?: string };
+  | {
+      /** A regular expression that the text of the step matches. */
+      readonly text: string;
+      /** The flags of the regular expression. */
+      readonly flags?: string;
+    };
 
 /** A condition of a run as the log keeps it. Of a function, the log keeps the name. */
-export type RecordedCondition = PlainCondition | { readonly function: string };
+export type RecordedCondition =
+  | PlainCondition
+  | {
+      /** The name of a function of the author. */
+      readonly function: string;
+    };
 
 /** How events, results and traces name a condition. A long pattern is cut. */
 export function nameOfCondition(condition: RecordedCondition): string {

@@ -14,16 +14,23 @@ type OfToolStep = {
 };
 
 /** A value that is too large for an entry: the blob with its JSON, and the size of it. */
-export type ValueBlob = { readonly blob: string; readonly bytes: number };
+export type ValueBlob = {
+  readonly blob: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+};
 
 export type ToolStepEventBody =
   /** The tool step may run once only, and is about to begin. */
   | (OfToolStep & { readonly type: "tool_step_started" })
+  /** A tool step is over. */
   | (OfToolStep & {
       readonly type: "tool_step_finished";
+      /** Whether the function of the step gave a value or threw. */
       readonly outcome: "ok" | "error";
       /** What the step gave. Absent with the outcome `ok`: it gave `undefined`, or `valueBlob` holds the value. */
       readonly value?: Json;
+      /** The blob with the value, if it is large. */
       readonly valueBlob?: ValueBlob;
       readonly fault?: Fault;
       /** How often the step was tried in its process; absent if once. */
@@ -35,9 +42,11 @@ export type ToolStepEventBody =
   /** The tool asks a person. Unless `held`, it is let go, and runs again once all its questions are answered. */
   | (OfToolStep & {
       readonly type: "tool_asked";
+      /** What the person is asked. */
       readonly message: string;
       /** The JSON Schema that the answer must fit. */
       readonly schema?: Json;
+      /** A page where the question is settled. */
       readonly url?: string;
       /** Epoch milliseconds. From then on no answer counts. */
       readonly expiresAt?: number;

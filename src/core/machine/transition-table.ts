@@ -15,7 +15,6 @@ export type Pair = "applies" | "stale" | "misuse";
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
   session_changed: "stale",
   rules_changed: "stale",
-  compaction_requested: "stale",
   process_started: "stale",
   process_finished: "stale",
   files_restoring: "stale",
@@ -33,6 +32,7 @@ const resting = {
   run_queued: "misuse",
   steered: "misuse",
   prepared: "stale",
+  compaction_requested: "stale",
   compaction_started: "stale",
   compacted: "stale",
   model_finished: "stale",
@@ -66,11 +66,13 @@ const active = {
   abort_requested: "applies",
   restarted: "applies",
   parent_told: "applies",
+  compaction_requested: "applies",
 } as const;
 
 /**
  * `run_queued` applies only while the end of the last run is not delivered yet. `abort_requested` applies to runs that
- * are still queued: after an abort they do not start by themselves.
+ * are still queued: after an abort they do not start by themselves. It applies to a compaction that a person asked for,
+ * too.
  */
 const terminal = {
   ...resting,
@@ -79,6 +81,8 @@ const terminal = {
   restarted: "applies",
   after_run_hooks_called: "applies",
   parent_notified: "applies",
+  compaction_requested: "applies",
+  compacted: "applies",
 } as const;
 
 /** For each status of a session and each type of event: whether the event can apply. */

@@ -1,16 +1,16 @@
 /**
- * The loop as a function: a state and an event give the next state. It is pure: the same log always gives the same
- * state.
+ * The loop as a pure function: a state and an event give the next state. The same log always gives the same state.
  *
  * 1. An event that does not apply changes nothing: the same object is returned, and `refusal` says why.
  * 2. An event that applies is one entry: `seq` goes up by one.
  * 3. Only `tool_finished` gives a call its result, once.
- * 4. Every step enters through `preparing`. The limits of the run are checked there, except for the first step of a
- *    run.
+ * 4. Every step enters through `preparing`. The limits of the run are checked there, but not before its first step.
  * 5. No work starts once `stopping` is set. Work in flight is waited for until the grace is over.
  */
 
+import { defined } from "../data/defined.js";
 import { type Reason, statusOf } from "../data/reasons.js";
+import { compactedAtRest, compactionRequested, dropCompaction } from "./asked-compaction.js";
 import { recover } from "./call-transition.js";
 import { applyToCalls, applyToolStep, type Calling, settleCalls, skipUnstarted } from "./calls.js";
 import { hasPendingNotice, noticeDelivered, restartedAtEnd } from "./ended.js";
@@ -46,7 +46,12 @@ export function transition(state: State, event: Event): State {
 }
 
 /** Why an event does not apply: it comes too late (`stale`), or it is an error of the caller (`misuse`). */
-export type Refusal = { readonly type: "stale" | "misuse"; readonly message: string };
+export type Refusal = {
+  /** `stale`: it comes too late and is left out. `misuse`: it can never come here. */
+  readonly type: "stale" | "misuse";
+  /** Why the event is refused. */
+  readonly message: string;
+};
 
 /** Why an event does not apply in this state; undefined if it applies. */
 export function refusal(state: State, event: Event): Refusal | undefined {
@@ -88,7 +93,10 @@ function apply(state: State, event: Event): State {
       return parentTold(state, event);
     case "restarted":
       return isTerminal(state) ? restartedAtEnd(state, event) : restarted(state, event);
+    case "compaction_requested":
+      return compactionRequested(state);
     default:
+      if (isTerminal(state) && event.type === "compacted") return compactedAtRest(state, event);
       return state.status === "idle" || isTerminal(state) ? state : applyToRun(state, event);
   }
 }
@@ -108,6 +116,7 @@ type RunEvent = Exclude<
     | "parent_told"
     | "after_run_hooks_called"
     | "restarted"
+    | "compaction_requested"
   >
 >;
 
@@ -149,24 +158,9 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   }
 }
 
-function sessionOf({
-  agent,
-  model,
-  root,
-  title,
-  parent,
-  top,
-  principal,
-}: EventOf<"session_created">): State["session"] {
-  return {
-    agent,
-    model,
-    ...(root === undefined ? {} : { root }),
-    ...(title === undefined ? {} : { title }),
-    ...(parent === undefined ? {} : { parent }),
-    ...(top === undefined ? {} : { top }),
-    ...(principal === undefined ? {} : { principal }),
-  };
+function sessionOf(event: EventOf<"session_created">): State["session"] {
+  const { agent, model, root, title, parent, top, principal } = event;
+  return { agent, model, ...defined({ root, title, parent, top, principal }) };
 }
 
 /** A run starts once: the id of a known run starts nothing, and a queued run starts only from the queue. */
@@ -175,7 +169,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   if (isTerminal(state) && state.runId === event.runId) return state;
   const waiting = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
   if (waiting?.seq !== event.queuedSeq) return state;
-  const { v, seq, interrupted, context } = state;
+  const { v, seq, interrupted, context, compactionAsked } = state;
   const agent = event.options?.agent ?? (waiting?.kind === "run" ? waiting.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
@@ -210,7 +204,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
     compactionsInRow: 0,
     stopping: null,
   };
-  return preparing;
+  return compactionAsked === undefined ? preparing : { ...preparing, compactionAsked };
 }
 
 /** A session at rest starts a run instead of queuing it, unless the end of its last run is not delivered yet. */
@@ -260,8 +254,10 @@ export const maxOutputRetries = 1;
 
 /** A run that is aborted while it is queued never starts. */
 function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort_requested">): State {
-  if (runId === state.runId)
-    return isTerminal(state) || state.stopping !== null ? state : stopRun(state, "aborted", at);
+  if (runId === state.runId) {
+    if (isTerminal(state)) return dropCompaction(state, "aborted");
+    return state.stopping !== null ? state : stopRun(dropCompaction(state, "aborted"), "aborted", at);
+  }
   const queue = state.queue.filter((queued) => queued.kind !== "run" || queued.runId !== runId);
   return queue.length === state.queue.length ? state : { ...state, queue };
 }

@@ -24,7 +24,12 @@ export function callRecords(runId: string, modelCallIndex: number, message: Assi
 }
 
 /** The last call that the model asked for, and how often in a row it did so. */
-export type LastCall = { readonly part: ToolCallPart; readonly times: number };
+export type LastCall = {
+  /** The call. */
+  readonly part: ToolCallPart;
+  /** How often it came in a row. */
+  readonly times: number;
+};
 
 /**
  * Counts calls that repeat the call before them, across steps (TOOL-10). Calls above the limit of a step are not run

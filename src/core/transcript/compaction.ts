@@ -11,7 +11,7 @@ import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
 import { forgetSent } from "./reuse.js";
-import type { RunRecord } from "./run-record.js";
+import { forgetAttempts, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -51,13 +51,20 @@ export function noteSummary(transcript: Transcript, { preparedSeq }: RunRecord, 
   transcript.calls = new Map();
 }
 
-export function compact(transcript: Transcript, event: EventOf<"compacted">): void {
+/** Notes the request of a person, or makes the compaction, which answers all requests before it. */
+export function compact(transcript: Transcript, event: EventOf<"compaction_requested" | "compacted">): void {
+  if (event.type === "compacted") shorten(transcript, event);
+  transcript.asked = event.type === "compacted" ? null : (transcript.asked ?? event);
+}
+
+function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
+  if (transcript.run !== null) forgetAttempts(transcript.run);
   const { run, messages, seqs, origins, runs } = transcript;
   const { keptFrom, summary, runStartSeq, retained = [] } = event;
   if (keptFrom === undefined || summary === undefined) return;
   const current = messages.findLast((message) => message.role === "assistant");
   const cut = cutAt(transcript, keptFrom);
-  messages.splice(0, cut, summaryMessage(summary, retained));
+  transcript.messages = [summaryMessage(summary, retained), ...messages.slice(cut)];
   const dropped = seqs.splice(0, cut, keptFrom - 1);
   origins.splice(0, cut, keptFrom);
   if (runStartSeq !== undefined) transcript.runs = runs.slice(Math.max(0, runs.indexOf(runStartSeq)));

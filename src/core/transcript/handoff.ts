@@ -7,7 +7,7 @@
  *    handoff. So a later compaction takes it away together with its neighbours, and a reader that begins at that
  *    compaction builds the same transcript.
  * 3. A reference to what a compaction took away gives nothing.
- * 4. Results have the ids of the calls in the message before them. Whoever begins to read at a later compaction may know
+ * 4. Results have the ids of the calls in the message before them. Anyone who begins to read at a later compaction may know
  *    the calls under other ids than those that the filter saw.
  */
 import type { Message } from "../data/message.js";
@@ -46,12 +46,13 @@ export function endOverrides(run: { options: RunOptions }): void {
 type Placed = { readonly message: Message; readonly seq: number; readonly origin: number };
 
 function replaceMessages(transcript: Transcript, seq: number, refs: readonly MessageRef[]): void {
-  const { messages, seqs, origins, ids, compaction, appended } = transcript;
-  const summary = compaction === null ? undefined : messages[0];
+  const { messages: before, seqs, origins, ids, compaction, appended } = transcript;
+  const summary = compaction === null ? undefined : before[0];
   const placed = withIdsOfCalls(placedMessages(transcript, seq, refs));
-  const changedAt = placed.findIndex(({ message }, index) => message !== messages[index]);
+  const changedAt = placed.findIndex(({ message }, index) => message !== before[index]);
   changedFrom(transcript.lastSent, changedAt === -1 ? placed.length : changedAt);
-  messages.splice(0, messages.length, ...placed.map(({ message }) => message));
+  const messages = placed.map(({ message }) => message);
+  transcript.messages = messages;
   seqs.splice(0, seqs.length, ...placed.map((one) => one.seq));
   origins.splice(0, origins.length, ...placed.map(({ origin }) => origin));
   // Without its place at the start, the summary is a message like any other.
@@ -92,7 +93,7 @@ function placedMessages(transcript: Transcript, handoffSeq: number, refs: readon
     const range: Placed[] = [];
     let origin = seq;
     for (let index = first; index < first + nth + count && seqs[index] === seq; index += 1) {
-      // Whoever reads the log later must find the messages before it in its entry, too, to count them.
+      // Anyone who reads the log later must find the messages before it in its entry, too, to count them.
       origin = Math.min(origin, origins[index] ?? seq);
       const message = messages[index];
       // Results are shown only to whoever knows their calls, which are the message before.

@@ -11,7 +11,14 @@ import type { EventOf } from "../machine/event.js";
 import { userText } from "./compaction.js";
 import { continuePrompt, cutOffNote } from "./loop-prompts.js";
 import { changedFrom } from "./reuse.js";
-import type { AnswerAttempt, CutOff, LastMessage, RunRecord } from "./run-record.js";
+import {
+  type AnswerAttempt,
+  type CutOff,
+  continuedText,
+  continuesAnswer,
+  type LastMessage,
+  type RunRecord,
+} from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The text that came before the attempt was cut off; null if there is none, or if nobody may see it. */
@@ -28,15 +35,19 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   if (run === null) return;
   if (event.output !== undefined) run.output = event.output;
   if (event.condition !== undefined) run.condition = event.condition;
-  const refusedSeq = refusedFrom(run, event);
+  const refusedSeq = refusedFrom(transcript, run, event);
   if (refusedSeq !== undefined) withdraw(transcript, run, refusedSeq);
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
 }
 
 /** The first entry of a refused answer. A guard may refuse an answer at a message that continues others. */
-function refusedFrom(run: RunRecord, { reason, refusedSeq }: EventOf<"run_finished">): number | undefined {
+function refusedFrom(
+  transcript: Transcript,
+  { answerSeq }: RunRecord,
+  { reason, refusedSeq }: EventOf<"run_finished">,
+): number | undefined {
   if (reason !== "output_refused") return undefined;
-  return refusedSeq ?? (run.purpose === "continue" ? run.answerSeq : undefined);
+  return refusedSeq ?? (continuesAnswer(transcript) ? answerSeq : undefined);
 }
 
 /** Without the message: what was refused is kept in the log only. */
@@ -50,7 +61,7 @@ function showCutOff(transcript: Transcript, run: RunRecord, cutOff: CutOff, seq:
   const { seq: origin, modelCallIndex, attempt, text } = cutOff;
   const message: AssistantMessage = { role: "assistant", parts: [{ type: "text", text }] };
   run.last = { modelCallIndex, attempt, message, cut: true };
-  run.partial = (run.purpose === "continue" ? run.answer + text : text).trim();
+  run.partial = (continuedText(transcript) + text).trim();
   run.cutOff = null;
   // The request for the last summary is not part of the conversation, and neither is the answer to it.
   if (run.purpose === "summary") return;
@@ -69,9 +80,9 @@ function withdraw(transcript: Transcript, run: RunRecord, refusedSeq: number): v
   const { messages, seqs, origins } = transcript;
   const first = firstSince(transcript, refusedSeq);
   changedFrom(transcript.lastSent, first);
+  transcript.messages = messages.filter((message, index) => index < first || isOfUser(message));
   for (let index = messages.length - 1; index >= first; index -= 1) {
     if (isOfUser(messages[index])) continue;
-    messages.splice(index, 1);
     seqs.splice(index, 1);
     origins.splice(index, 1);
   }

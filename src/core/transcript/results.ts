@@ -35,7 +35,12 @@ export type CallRecord = {
   /** A person changed the input. */
   edited: boolean;
   /** The call before a person's edit. It is asked about again if the edit cannot be used. */
-  beforeEdit?: { readonly input: Json; readonly changed: boolean };
+  beforeEdit?: {
+    /** The input before a person changed it. */
+    readonly input: Json;
+    /** Whether the person's input differs from it. */
+    readonly changed: boolean;
+  };
   /** How often in a row the model has asked for this call, counting this time. */
   timesInRow: number;
   /** The question to the person, if a person is asked. */
@@ -43,7 +48,13 @@ export type CallRecord = {
   /** The agent that the call hands the session over to. */
   handoff?: string;
   /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
-  cause?: { readonly seq: number; readonly text?: string; readonly output?: ToolOutput };
+  cause?: {
+    readonly seq: number;
+    /** The text of the result. */
+    readonly text?: string;
+    /** The output that a person gave. */
+    readonly output?: ToolOutput;
+  };
   /** What its tool did durably; absent if nothing. */
   steps?: CallSteps;
   /** The attempts that failed and were tried again. */

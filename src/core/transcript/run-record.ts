@@ -12,7 +12,9 @@ import type { LastCall } from "./call-records.js";
 export type RunRecord = {
   readonly runId: string;
   readonly startedAt: number;
+  /** The entry that started the run. */
   readonly startSeq: number;
+  /** The request. */
   input: readonly UserMessage[];
   /** What the run overrides, as far as it still holds. */
   options: RunOptions;
@@ -39,13 +41,18 @@ export type RunRecord = {
   /** The text of the present attempt, if it was cut off; it becomes the last message when the run ends. */
   cutOff: CutOff | null;
   /** The failed attempts of the last model call that had one. A compaction forgets them. */
-  failedAttempts: { readonly modelCallIndex: number; readonly attempts: readonly FailedAttempt[] } | null;
+  failedAttempts: {
+    readonly modelCallIndex: number;
+    /** The attempts that failed. */
+    readonly attempts: readonly FailedAttempt[];
+  } | null;
   /** The answer as far as it came, if it was cut off at the end of the run. */
   partial?: string;
   /** The message of the done tool in the present step. */
   doneMessage: string | undefined;
   /** The usage of the present step so far, with its failed attempts. */
   stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
+  /** Model calls that were committed. */
   steps: number;
   /** The last call that the model asked for, and how often in a row it did so. */
   lastCall: LastCall | null;
@@ -57,19 +64,26 @@ export type RunRecord = {
   condition?: string;
 };
 
-/** The attempt that gave an answer, and the one whose answer it continued, because that was cut at the output limit. */
+/** The attempt that gave an answer, and the one whose answer it continued, because that was cut or paused. */
 export type AnswerAttempt = {
   readonly modelCallIndex: number;
   readonly attempt: number;
+  /** The attempt whose message this one continues. */
   readonly continues?: AnswerAttempt;
 };
 
 /** A message of a model. `cut`: a stop cut it off. */
-export type LastMessage = AnswerAttempt & { readonly message: AssistantMessage; readonly cut?: true };
+export type LastMessage = AnswerAttempt & {
+  /** The message. */
+  readonly message: AssistantMessage;
+  /** The message was cut off. */
+  readonly cut?: true;
+};
 
 /** A failed attempt of a model call. */
 export type FailedAttempt = {
   readonly attempt: number;
+  /** What happened. */
   readonly message: string;
   readonly durationMs: number;
   readonly retryInMs?: number;
@@ -80,8 +94,24 @@ export type CutOff = {
   readonly seq: number;
   readonly modelCallIndex: number;
   readonly attempt: number;
+  /** The text as far as it came. */
   readonly text: string;
 };
+
+/**
+ * Whether the present model call goes on with the answer before it: that was cut at the output limit, or its provider
+ * paused, and did not wait for results from here.
+ */
+export function continuesAnswer({ run, calls }: Answering): boolean {
+  return run?.purpose === "continue" || (run?.purpose === "unpause" && calls.size === 0);
+}
+
+type Answering = { readonly run: RunRecord | null; readonly calls: ReadonlyMap<string, unknown> };
+
+/** The text of the answer that the present model call goes on with. */
+export function continuedText(transcript: Answering): string {
+  return continuesAnswer(transcript) ? (transcript.run?.answer ?? "") : "";
+}
 
 export type Choices = Pick<EventOf<"prepared">, "activeTools" | "toolChoice" | "providerOptions">;
 

@@ -10,22 +10,49 @@ export type StepRecord = {
   /** The name of the step, with a count if the name came before. */
   readonly step: string;
 } & (
-  | { readonly outcome: "ok"; readonly value?: Json; readonly valueBlob?: ValueBlob }
-  | { readonly outcome: "error"; readonly fault: Fault }
-  | { readonly outcome: "answered"; readonly answer: QuestionAnswer }
+  | {
+      /** The step gave a value. */
+      readonly outcome: "ok";
+      /** The value; absent if a blob has it. */
+      readonly value?: Json;
+      /** The blob with the value, if it is large. */
+      readonly valueBlob?: ValueBlob;
+    }
+  | {
+      /** The step failed. */
+      readonly outcome: "error";
+      readonly fault: Fault;
+    }
+  | {
+      /** The step was a question, and it is over. */
+      readonly outcome: "answered";
+      /** What became of the question. */
+      readonly answer: QuestionAnswer;
+    }
 );
 
 /** What became of a question. */
 export type QuestionAnswer =
-  | { readonly type: "answered"; readonly value: Json; readonly by?: string }
+  /** A person answered. */
+  | {
+      readonly type: "answered";
+      /** What the person answered. */
+      readonly value: Json;
+      readonly by?: string;
+    }
+  /** A person does not want to answer. */
   | { readonly type: "declined"; readonly note?: string }
+  /** Nobody answered in time. */
   | { readonly type: "expired" };
 
 /** A question as it was asked. */
 export type AskedRecord = {
   readonly step: string;
+  /** What the person is asked. */
   readonly message: string;
+  /** The JSON Schema that the answer must fit. */
   readonly schema?: Json;
+  /** A page where the question is settled. */
   readonly url?: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;

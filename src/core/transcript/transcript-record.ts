@@ -14,8 +14,11 @@ import type { RunRecord } from "./run-record.js";
 
 /** Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
 export type Transcript = {
-  /** The messages that the model sees. The array is mutated; copy it to keep it. */
-  readonly messages: Message[];
+  /**
+   * The messages that the model sees. This array grows; copy it to keep it. If messages are replaced or removed, the
+   * transcript gets another array, so that the first messages of an array stay what they were.
+   */
+  messages: Message[];
   /** For each message, the entry from which on it is shown. The numbers never decrease. */
   readonly seqs: number[];
   /**
@@ -26,16 +29,31 @@ export type Transcript = {
   /** The calls of the present or last step, in order. */
   calls: Map<string, CallRecord>;
   /** Input that arrived during a model call and is not shown yet. */
-  later: { readonly seq: number; readonly message: UserMessage }[];
+  later: {
+    readonly seq: number;
+    /** The message. */
+    readonly message: UserMessage;
+  }[];
   /** Requests that are queued and have not started, by entry. */
   queued: ReadonlyMap<
     number,
-    { readonly runId: string; readonly input: readonly UserMessage[]; readonly options?: RunOptions }
+    {
+      readonly runId: string;
+      /** The request. */
+      readonly input: readonly UserMessage[];
+      /** The options of the run. */
+      readonly options?: RunOptions;
+    }
   >;
   /** The entries that started the runs whose messages are shown. */
   runs: readonly number[];
   /** The calls for a last summary, from the entry that prepared each to its answer, which is never shown. */
-  summaries: readonly { readonly from: number; readonly until: number }[];
+  summaries: readonly {
+    /** The first entry that the summary stands for. */
+    readonly from: number;
+    /** The first entry behind them. */
+    readonly until: number;
+  }[];
   /** The run under way, or the last run. */
   run: RunRecord | null;
   /** The ids of all calls that are shown. */
@@ -43,15 +61,31 @@ export type Transcript = {
   /** For each message whose ids had to be changed, the message as the model sent it. */
   originals: Map<AssistantMessage, AssistantMessage> | null;
   /** The replacement of the messages that the last compaction removed. */
-  compaction: { readonly summary: string; readonly retained: readonly string[] } | null;
+  compaction: {
+    /** The summary that stands before the conversation. */
+    readonly summary: string;
+    /** Texts that stand word for word before the summary. */
+    readonly retained: readonly string[];
+  } | null;
+  /** The request of a person for a compaction that has not ended yet. */
+  asked: {
+    /** What the summary should keep, in words. */
+    readonly keep?: string;
+  } | null;
   /** The messages that hooks or context sources added last, as long as the model still sees them. */
-  appended: { readonly seq: number; readonly messages: readonly UserMessage[] } | null;
+  appended: {
+    readonly seq: number;
+    /** The additions of the context manager. */
+    readonly messages: readonly UserMessage[];
+  } | null;
+  /** The results that a model is shown, if the agent bounds their size. */
   readonly shownResults: ShownResults;
   /**
    * The blobs with the system prompt and the tool specifications of the last model call. Null: none; undefined:
    * unknown.
    */
   promptHash: string | null | undefined;
+  /** The blob of the tool specifications that were sent last. */
   toolsHash: string | null | undefined;
   /** The texts of context sources that the last run went by; null if its agent has none. */
   sources: SourcesOfRun | null;
@@ -59,6 +93,7 @@ export type Transcript = {
   settings: ModelSettings | null;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
+  /** What was sent last. */
   readonly lastSent: LastSent;
   /** The session's data. */
   data: SessionData;
@@ -70,6 +105,7 @@ export type Transcript = {
 export type LastSent = {
   /** What it was sent, if that was not the conversation as it is; and how many messages. */
   list: readonly ListedMessage[] | null;
+  /** How many messages. */
   count: number;
   /** How many leading messages are those of the call before. */
   reused: number;

@@ -23,7 +23,7 @@ import {
 } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
-import type { CallOutcome, Purpose } from "../machine/state.js";
+import type { CallOutcome } from "../machine/state.js";
 import { callRecords, countCalls, lastFault, recordEntry, recordSkip } from "./call-records.js";
 import { compact, noteSummary, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
@@ -33,7 +33,7 @@ import { approvedText, finishedStepsText, handoffText, refusalText } from "./loo
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
-import { choicesIn, forgetAttempts, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
+import { choicesIn, continuesAnswer, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
 import { changeData, noData } from "./session-data.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
@@ -56,6 +56,7 @@ export function createTranscript(): Transcript {
     ids: new Set(),
     originals: null,
     compaction: null,
+    asked: null,
     appended: null,
     shownResults: { budget: undefined, hasFiles: false, keptSeq: 0 },
     promptHash: null,
@@ -95,8 +96,8 @@ export function appendEntry(transcript: Transcript, { seq, event }: Entry): void
     case "prepared":
       prepare(transcript, seq, event);
       break;
+    case "compaction_requested":
     case "compacted":
-      if (transcript.run !== null) forgetAttempts(transcript.run);
       compact(transcript, event);
       break;
     case "model_finished":
@@ -236,7 +237,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
-  else if (!isSameAnswer(transcript, event.purpose)) run.answer = "";
+  else if (!continuesAnswer(transcript)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
   if (event.append !== undefined) {
@@ -247,23 +248,15 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   noteSent(transcript, run);
 }
 
-/** A provider that paused goes on with its answer, unless it waited for results from here. */
-function isSameAnswer({ calls }: Transcript, purpose: Purpose): boolean {
-  return purpose === "unpause" && calls.size === 0;
-}
-
 /** A hook may change the input of a run before a model has seen it. */
-function changeInput(
-  { messages, seqs, origins, lastSent }: Transcript,
-  run: RunRecord,
-  input: readonly UserMessage[],
-): void {
+function changeInput(transcript: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
+  const { messages, seqs, origins, lastSent } = transcript;
   run.input = input;
   const from = seqs.indexOf(run.startSeq);
   if (from === -1) return;
   changedFrom(lastSent, from);
   const count = seqs.lastIndexOf(run.startSeq) - from + 1;
-  messages.splice(from, count, ...input);
+  transcript.messages = [...messages.slice(0, from), ...input, ...messages.slice(from + count)];
   seqs.splice(from, count, ...input.map(() => run.startSeq));
   origins.splice(from, count, ...input.map(() => run.startSeq));
 }
@@ -290,7 +283,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
   // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
-  const goesOn = run.purpose === "continue" || isSameAnswer(transcript, run.purpose);
+  const goesOn = continuesAnswer(transcript);
   run.answer = goesOn ? run.answer + text : text;
   if (!goesOn) run.answerSeq = seq;
   run.cutOff = null;

@@ -6,7 +6,7 @@ import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** Whoever shows the deltas of an attempt that a guard ended takes them back. */
+/** Anyone who shows the deltas of an attempt that a guard ended takes them back. */
 export function failedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
   const failed = failedAttempt(event, after);
   const { runId, modelCallIndex, attempt } = event;

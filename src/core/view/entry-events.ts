@@ -122,7 +122,7 @@ function bodiesOf(
     case "migrated":
       return [];
     default:
-      event satisfies EventOf<ReservedEventType>;
+      event satisfies EventOf<ReservedEventType | "compaction_requested">;
       return [];
   }
 }

@@ -28,7 +28,7 @@ export function attemptsOf(
 
 const noAttempts = {};
 
-/** How the call was mended before it was decided on. */
+/** How the call was repaired before it was decided on. */
 export function repairIn({ decision: { repair } }: EventOf<"tool_decided">): { readonly repair?: Repair } {
   return repair === undefined ? noAttempts : { repair };
 }

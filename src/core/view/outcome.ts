@@ -30,25 +30,50 @@ type ResultBase = {
 };
 
 /** The answer as data, if the run asked for a shape. */
-type WithOutput<Output> = [Output] extends [never] ? { readonly output?: Json } : { readonly output: Output };
+type WithOutput<Output> = [Output] extends [never]
+  ? {
+      /** The answer as data; its type is that of the schema. */
+      readonly output?: Json;
+    }
+  : {
+      /** The answer as data; its type is that of the schema. */
+      readonly output: Output;
+    };
 
 /** How a run ended, or why it stopped in this process. `Output` is the type that the schema of the answer gives. */
 export type RunResult<Output = never> = ResultBase &
   (
     | ({
+        /** The run came to its end, and `text` is the answer. */
         readonly status: "completed";
+        /** Why the run ended, for example `stop` or `stop_condition`. */
         readonly reason: Reason;
         /** With the reason `stop_condition`: the condition that held, for example `stepCount(5)`. */
         readonly condition?: string;
       } & WithOutput<Output>)
-    | { readonly status: "failed"; readonly reason: Reason; readonly error?: Fault }
+    /** The run ended early. */
+    | {
+        readonly status: "failed";
+        readonly reason: Reason;
+        /** What went wrong. */
+        readonly error?: Fault;
+      }
+    /** Somebody ended the run. */
     | { readonly status: "aborted"; readonly reason: Reason }
-    | { readonly status: "awaiting_human"; readonly approvals: readonly PendingApproval[] }
+    /** The run waits for a person, or for a result from outside. */
+    | {
+        readonly status: "awaiting_human";
+        /** The open questions, those of child sessions included. */
+        readonly approvals: readonly PendingApproval[];
+      }
+    /** The run stopped in this process, and can be resumed. */
     | {
         readonly status: "interrupted";
+        /** Why the run stopped in this process. */
         readonly reason: InterruptedReason;
         /** If false, the store has nothing of the request: there is nothing to resume. Send the request again. */
         readonly resumable: boolean;
+        /** What went wrong. */
         readonly error?: Fault;
       }
   );

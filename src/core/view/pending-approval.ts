@@ -15,11 +15,13 @@ export type PendingApproval = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
+  /** The input of the call, with which it would run. */
   readonly input: Json;
   /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
   /** `tool`: the tool asks while it runs. Answer `reply` or `decline`. */
   readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
+  /** What the person is asked, in words. */
   readonly question?: string;
   /** Which question of the tool this is. */
   readonly questionId?: string;

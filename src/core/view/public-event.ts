@@ -23,8 +23,10 @@ import type { PendingApproval, RunResult } from "./outcome.js";
 
 /** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
 export type FailedTryOf = {
+  /** Whose attempt it was. */
   readonly of: "model" | "tool";
   readonly attempt: number;
+  /** What happened. */
   readonly message: string;
   readonly durationMs: number;
   /** Absent if something else than another attempt followed. */
@@ -40,30 +42,38 @@ export type OfCall = {
 
 /** A public event without its position and time. */
 export type PublicEventBody =
+  /** The session begins: the first event of every session. */
   | ({ readonly type: "session_created" } & SessionInfo)
   /** Messages of a conversation from elsewhere, with which the session begins. Several events may follow each other. */
   | {
       readonly type: "history_added";
+      /** Where the conversation comes from. */
       readonly source: HistorySource;
       /** Large files in them are named by their blobs. */
       readonly messages: readonly Message[];
     }
-  /** `by`: the person or account that sent the request. A run that was queued names it when it is queued. */
+  /** A run begins. A run that was queued says in `run_queued` who sent it. */
   | {
       readonly type: "run_started";
       readonly runId: string;
+      /** The request. */
       readonly input: readonly UserMessage[];
       readonly by?: string;
     }
+  /** A request came while another run was under way. It waits for its turn; `run_started` follows then. */
   | {
       readonly type: "run_queued";
       readonly runId: string;
+      /** The request. */
       readonly input: readonly UserMessage[];
       readonly by?: string;
     }
+  /** Something was said to the run under way. The model is shown it in its next call. */
   | {
       readonly type: "steered";
+      /** What is said. */
       readonly input: readonly UserMessage[];
+      /** Who steers: a user, a `beforeStop` hook, or the check of the answer's shape. */
       readonly source: "user" | "before_stop" | "output";
       /** Calls that had not started are skipped. */
       readonly skip?: "unstarted";
@@ -74,10 +84,25 @@ export type PublicEventBody =
       readonly type: "sources_changed";
       readonly runId: string;
       readonly modelCallIndex: number;
+      /** The texts that differ. */
       readonly changes: readonly SourceChange[];
     }
-  | { readonly type: "reasoning"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
-  | { readonly type: "text"; readonly runId: string; readonly modelCallIndex: number; readonly text: string }
+  /** One part of what the model thought in a step. The events of a message's parts come together, in their order. */
+  | {
+      readonly type: "reasoning";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      /** The text of the part. */
+      readonly text: string;
+    }
+  /** One part of the text of a step's message. A step that may be the last one has none: its text is in its `message`. */
+  | {
+      readonly type: "text";
+      readonly runId: string;
+      readonly modelCallIndex: number;
+      /** The text of the part. */
+      readonly text: string;
+    }
   /**
    * The whole message of a model call, with everything that the provider sent: text, reasoning, calls, files, sources,
    * and its metadata for each part. It comes once for each step. That of the last step comes right before `final`, and
@@ -88,6 +113,7 @@ export type PublicEventBody =
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
+      /** The message as the model gave it. */
       readonly message: AssistantMessage;
       /** An abort or a limit cut the message off. It has the text that had come until then, and nothing else. */
       readonly cut?: true;
@@ -99,32 +125,49 @@ export type PublicEventBody =
       readonly modelCallIndex: number;
       readonly attempt: number;
     }
+  /** The model asks for a tool call. Its arguments are not checked yet: `tool_call` follows. */
   | ({ readonly type: "call_start" } & OfCall)
-  /** With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
-  | ({ readonly type: "tool_call"; readonly input: Json; readonly repair?: Repair } & OfCall)
+  /** A call is decided: its arguments fit, or it gets an error. With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
+  | ({
+      readonly type: "tool_call";
+      /** The arguments. */
+      readonly input: Json;
+      /** How the call was mended. */
+      readonly repair?: Repair;
+    } & OfCall)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & OfCall)
+  /** The call waits for an answer or a result from outside. It is asked once, and again if the call changes. */
   | ({
       readonly type: "approval_requested";
+      /** The input of the call, with which it would run. */
       readonly input: Json;
+      /** Who asks: the policy, a recovery after a crash, the provider, an external tool, or a tool step. */
       readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
       readonly inputHash?: string;
+      /** What the person is asked, in words. */
       readonly question?: string;
       /** Which question of the tool this is, the JSON Schema of the answer, and a page where it is settled. */
       readonly questionId?: string;
+      /** The JSON Schema that the answer must fit. */
       readonly schema?: { readonly [key: string]: Json };
+      /** A page where the question is settled. */
       readonly url?: string;
       /** Epoch milliseconds. */
       readonly expiresAt?: number;
       /** The child session that asks, at any depth; absent if this session asks. */
       readonly childId?: string;
     } & OfCall)
+  /** Somebody answered the call, or its question expired. */
   | ({
       readonly type: "approval_answered";
+      /** The type of the decision, for example `approve` or `deny`. */
       readonly answer: string;
+      /** The input that the person gave the call. */
       readonly input?: Json;
       /** Which question of the tool was answered, and with what. `expired` is an answer of a question, too. */
       readonly questionId?: string;
+      /** What the person answered. */
       readonly value?: Json;
       readonly note?: string;
       readonly by?: string;
@@ -133,6 +176,7 @@ export type PublicEventBody =
   | ({
       readonly type: "tool_step";
       readonly step: string;
+      /** Whether the function of the step gave a value or threw. */
       readonly outcome: "ok" | "error";
       readonly durationMs: number;
       /** How often it was tried; absent if once. */
@@ -141,6 +185,7 @@ export type PublicEventBody =
       readonly output?: Json;
       readonly fault?: Fault;
     } & OfCall)
+  /** The result that the model is shown for the call: each call gets exactly one. */
   | ({
       readonly type: "tool_result";
       readonly outcome: CallOutcome;
@@ -150,14 +195,22 @@ export type PublicEventBody =
       readonly cut?: Reason;
     } & OfCall)
   /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed it. */
-  | { readonly type: "data_changed"; readonly keys: readonly string[]; readonly callKey?: string; readonly by?: string }
+  | {
+      readonly type: "data_changed";
+      /** The keys of the data that changed. */
+      readonly keys: readonly string[];
+      readonly callKey?: string;
+      readonly by?: string;
+    }
   /** The session goes on with another agent. */
   | {
       readonly type: "handed_off";
       readonly runId: string;
       /** The call that asked for it. */
       readonly callKey: string;
+      /** The agent that had the session. */
       readonly from: string;
+      /** The agent that has it from now on. */
       readonly to: string;
     }
   /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
@@ -168,13 +221,16 @@ export type PublicEventBody =
       readonly durationMs: number;
       readonly retryInMs: number;
     } & OfCall)
+  /** The call is over: right after its `tool_result`. */
   | ({
       readonly type: "call_complete";
+      /** Whether the call succeeded. */
       readonly status: "ok" | "error";
       readonly durationMs: number;
       /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
       readonly attempts?: readonly FailedTryOf[];
     } & OfCall)
+  /** A model call ended with a message. Its tool calls are decided next, or the run ends. */
   | {
       readonly type: "step_finished";
       readonly runId: string;
@@ -192,6 +248,7 @@ export type PublicEventBody =
       readonly usage: Usage;
       readonly durationMs: number;
     }
+  /** An attempt of a model call failed. Whoever shows its deltas takes them back. */
   | {
       readonly type: "attempt_failed";
       readonly runId: string;
@@ -205,15 +262,21 @@ export type PublicEventBody =
       /** What the attempt used. Present if part of it is known, or if the attempt may have used something. */
       readonly usage?: Usage;
     }
+  /** The earlier part of the conversation was replaced by a summary, or could not be. */
   | {
       readonly type: "compacted";
       /** Absent if a person asked for it in a session at rest. */
       readonly runId?: string;
       /** The text that replaces messages; absent if nothing changes. */
       readonly summary?: string;
+      /** Texts that stay word for word before the summary. */
       readonly retained?: readonly string[];
       /** How many messages were replaced, and the first entry of the log from which they come. */
-      readonly replaced?: { readonly from: number; readonly messages: number };
+      readonly replaced?: {
+        /** The first entry of the log that they come from. */
+        readonly from: number;
+        readonly messages: number;
+      };
       readonly model?: string;
       readonly usage?: Usage;
       /** Why nothing changes. */
@@ -221,9 +284,11 @@ export type PublicEventBody =
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
     }
+  /** Somebody wants the run to end. It ends when its running calls have settled, at the latest after the grace. */
   | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
-  /** With `fault`, no process died: the fault kept the step from going on. */
+  /** A process took the run up after another one had died or left it. With `fault`, no process died: the fault kept the step from going on. */
   | { readonly type: "restarted"; readonly runId: string; readonly fault?: Fault }
+  /** The result of a call that was given up as `interrupted` came after all. The model sees it as a note. */
   | {
       readonly type: "late_result";
       readonly callKey: string;
@@ -239,14 +304,29 @@ export type PublicEventBody =
   | {
       readonly type: "hook_failed";
       readonly runId: string;
+      /** The name of the hook. */
       readonly name: string;
+      /** The point of the run at which it was called. */
       readonly hook: HookPoint;
+      /** What the hook did. */
       readonly outcome: "threw" | "timed_out" | "refused";
+      /** What it threw, or what is wrong with its value. */
       readonly message: string;
     }
   /** The run waits for a person. The approvals are all open ones, those of child sessions included. */
-  | { readonly type: "suspended"; readonly runId: string; readonly approvals: readonly PendingApproval[] }
-  | { readonly type: "final"; readonly runId: string; readonly result: RunResult };
+  | {
+      readonly type: "suspended";
+      readonly runId: string;
+      /** The open questions. */
+      readonly approvals: readonly PendingApproval[];
+    }
+  /** The run has ended: the last event of every run. It has the same result as `run()`. */
+  | {
+      readonly type: "final";
+      readonly runId: string;
+      /** The result of the run. */
+      readonly result: RunResult;
+    };
 
 /**
  * A public event: its entry (`seq`), its position among the events of that entry (`index`, from 1), and its time (`at`,
@@ -255,7 +335,9 @@ export type PublicEventBody =
 export type PublicEvent = PublicEventBody & {
   readonly sessionId: string;
   readonly seq: number;
+  /** Its position among the public events of the entry, from 1. */
   readonly index: number;
   readonly at: number;
 };
+/** The name of a public event. */
 export type PublicEventType = PublicEvent["type"];

@@ -25,6 +25,7 @@ import { takesInResults } from "./result-files.js";
 import { unsentSettings } from "./settings.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
+/** How a language model of the AI SDK is called. */
 export type AiSdkOptions = {
   /** The model's name in logs, price tables and lists. Default: `provider/model`. */
   readonly id?: string;

@@ -76,8 +76,11 @@ export type PromptTool = {
 /** A tool that the provider defines. It runs the tool itself, or has it run here. */
 export type ProviderTool = {
   readonly type: "provider";
+  /** The provider's name of the tool, such as `openai.shell`. */
   readonly id: `${string}.${string}`;
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** The settings of the tool. */
   readonly args: { readonly [key: string]: unknown };
 };
 

@@ -7,17 +7,23 @@
  * real v3 model has this type.
  */
 export type LanguageModelV3 = {
+  /** The version of the AI SDK's specification. */
   readonly specificationVersion: "v3";
+  /** The provider of the model. */
   readonly provider: string;
   readonly modelId: string;
+  /** Streams one answer. */
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 };
 
 /** The part of a v4 model that Pawl uses. Every real v4 model has this type. */
 export type LanguageModelV4 = {
+  /** The version of the AI SDK's specification. */
   readonly specificationVersion: "v4";
+  /** The provider of the model. */
   readonly provider: string;
   readonly modelId: string;
+  /** Streams one answer. */
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 };
 

@@ -84,7 +84,7 @@ export function createPromptConverter(
     return tools;
   }
 
-  /** Results depend on which tool gave them, so they are converted anew when the tools change. */
+  /** Results depend on which tool gave them, so they are converted again when the tools change. */
   function noteTools(tools: readonly (PromptTool | ProviderTool)[]): void {
     const present = toolIdsOf(tools);
     if (isSameMap(present, toolIds)) return;

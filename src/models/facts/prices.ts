@@ -8,11 +8,15 @@
 import { freeze } from "../../core/data/freeze.js";
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
 
+/** The prices of a provider, and where they are from. */
 export type PriceList = {
+  /** The provider. */
   readonly provider: string;
   /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
+  /** The page that lists them. */
   readonly source: string;
+  /** The prices, by model. */
   readonly prices: PriceTable;
 };
 

@@ -12,6 +12,7 @@ import { asModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { encodeAttempt, hashOf } from "./recording.js";
 
+/** Where a recording goes, and what is kept out of it. */
 export type RecordOptions = {
   /**
    * The file. It is created if it does not exist, with mode 0600, because it contains prompts and answers. Attempts are

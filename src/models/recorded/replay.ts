@@ -11,6 +11,7 @@ import { type Difference, differenceText, firstDifference } from "../../core/dat
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
 import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
 
+/** How a recording is compared with what is asked. */
 export type ReplayModelOptions = {
   /**
    * Which attempt answers a request. `exact`: the next attempt with an equal request. `order`: the next attempt of the
@@ -31,6 +32,7 @@ export type RequestDifference = Difference & {
   readonly attempt: number;
 };
 
+/** A model that answers from a recording. */
 export type ReplayModel = Model & {
   /** The first difference of each request that was not recorded. */
   readonly differences: readonly RequestDifference[];

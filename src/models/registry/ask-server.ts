@@ -5,8 +5,11 @@
 
 /** How to ask a server. */
 export type ModelList = {
+  /** The function that asks. */
   readonly fetch: typeof globalThis.fetch;
+  /** How long to wait for the answer, in milliseconds. */
   readonly timeoutMs: number;
+  /** The key that the server wants, if it wants one. */
   readonly key?: string;
 };
 

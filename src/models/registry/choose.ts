@@ -24,6 +24,7 @@ export const defaultModels = freeze([
   { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
 ] as const);
 
+/** Which model is wanted, and where keys are looked for. */
 export type ChooseOptions = {
   /** `provider/model`, or `demo`. If given, the environment is ignored. */
   readonly name?: string;
@@ -36,6 +37,7 @@ export type ChooseOptions = {
   readonly fetch?: typeof globalThis.fetch;
   /** Milliseconds to wait for local servers; all are asked at the same time. Default: 1,000. */
   readonly timeoutMs?: number;
+  /** How a provider's package is loaded. Default: from where Pawl is installed. */
   readonly importPackage?: ImportPackage;
   /** Looks up names. Default: a registry of the known providers. */
   readonly registry?: ModelRegistry;
@@ -50,7 +52,9 @@ const optionRules: OptionTable<ChooseOptions> = {
   registry: anObject,
 };
 
+/** The model that was chosen, and why. */
 export type Choice = {
+  /** The model. */
   readonly model: Model;
   /** One line for people: which model was chosen, and why. */
   readonly why: string;

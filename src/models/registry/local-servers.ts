@@ -6,11 +6,13 @@ import { knownProviders, type ProviderEnvironment, variable } from "./providers.
 
 export type { ModelList } from "./ask-server.js";
 
+/** A model that a server on this machine offers. */
 export type LocalModel = {
   /** The model's name in a registry: `provider/model`. */
   readonly name: string;
   /** The common name of the server, such as `Ollama`. */
   readonly server: string;
+  /** The address of the server. */
   readonly address: string;
 };
 

@@ -16,6 +16,7 @@ import { addressOf, type KnownProvider, knownProviders, type ProviderEnvironment
 /** Creates a model by the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
 
+/** The providers that a registry knows, and where their keys are. */
 export type RegistryOptions = {
   /** Your own providers, by name. They replace known providers of the same name. */
   readonly providers?: { readonly [name: string]: ModelProvider };
@@ -30,6 +31,7 @@ export type RegistryOptions = {
   readonly fetch?: typeof globalThis.fetch;
 };
 
+/** Makes models from names like `provider/model`. */
 export interface ModelRegistry {
   /** The names of the providers: the part of a model's name before the slash. */
   readonly providers: readonly string[];

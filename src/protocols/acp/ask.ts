@@ -78,10 +78,10 @@ async function choose(
   cancellationSignal: AbortSignal,
 ): Promise<Choice | "nothing"> {
   const wait = { cancellationSignal, stopWaitingOnCancel: true };
-  const { why, name } = approval;
+  const { why, name, input } = approval;
   if (why === "external") return "nothing";
   if (why === "tool") return askForm(approval, { open, client }, wait);
-  if (why !== "recovery" && open.agent.isAllowed?.(name) === true)
+  if (why !== "recovery" && (await open.agent.isAllowed?.({ name, input })) === true)
     return { decision: { type: "approve" }, always: false };
   const canAllowAlways = open.agent.allow !== undefined;
   const request = permissionRequest(open.id, approval, { root: open.updates.root, canAllowAlways });

@@ -2,7 +2,14 @@
  * A session that is open in an editor.
  */
 import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
-import { type Agent, PawlError, type PublicEvent, type Session, type StreamItem } from "../../index.js";
+import {
+  type Agent,
+  PawlError,
+  type PendingApproval,
+  type PublicEvent,
+  type Session,
+  type StreamItem,
+} from "../../index.js";
 import type { UpdateState } from "./updates.js";
 
 /** The agent of a folder. */
@@ -10,8 +17,8 @@ export type AcpAgent = {
   readonly agent: Agent;
   /** The context window of its model in tokens. Without it, the editor is not told how full the window is. */
   readonly contextWindow?: number;
-  /** Whether a person has allowed this tool for good. */
-  readonly isAllowed?: (tool: string) => boolean;
+  /** Whether a call that asks runs without an answer by now, because a person has allowed its like for good. */
+  readonly isAllowed?: (call: Pick<PendingApproval, "name" | "input">) => boolean | Promise<boolean>;
   /** Remembers that a person has allowed this tool for good. Without it, the editor does not offer that. */
   readonly allow?: (tool: string) => void;
 };

@@ -117,7 +117,7 @@ function notePlace(item: StreamItem, open: OpenSession): void {
   if ("seq" in item) open.shown = placeOf(item);
 }
 
-/** An answer that was taken is no longer on its way, and what is asked anew was not answered. */
+/** An answer that was taken is no longer on its way, and what is asked again was not answered. */
 function forgetAnswer(item: StreamItem, answered: Set<string>): void {
   if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(questionKey(item));
 }

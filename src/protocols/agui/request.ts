@@ -45,7 +45,7 @@ export function aguiRequest(body: AguiBody): AguiRequest {
 const answering: ReadonlySet<unknown> = new Set(["assistant", "tool", "reasoning", "activity"]);
 
 /**
- * The messages that the client posted, without what it has of a run: the stream tells all of that anew. A client keeps its
+ * The messages that the client posted, without what it has of a run: the stream tells all of that again. A client keeps its
  * reasoning unless it is told another one, so that is emptied.
  */
 export function messagesBefore(runId: string, { messages }: AguiBody): readonly unknown[] {

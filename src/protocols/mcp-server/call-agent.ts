@@ -44,7 +44,7 @@ export async function callAgent(
   const isAnswered = state === undefined || (await giveAnswers(call, answered, by));
   if (!isAnswered) return waitingResult(call, place.runId);
   const onCancel = () => {
-    if (host.isLeaving?.() === true) return;
+    if (host.leaving?.signal.aborted === true) return;
     void session.abort({ runId: place.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
   };
   context.mcpReq.signal.addEventListener("abort", onCancel, { once: true });
@@ -67,17 +67,24 @@ async function follow(
   const progress = createProgress(context);
   const stop = new AbortController();
   const leave = () => stop.abort();
+  host.leaving?.signal.addEventListener("abort", leave, { once: true });
+  if (host.leaving?.signal.aborted === true) leave();
   if (host.endsWithRequest === true) context.mcpReq.signal.addEventListener("abort", leave, { once: true });
   const failure = host.carryOn(session).then((why) => {
     if (why !== null) stop.abort();
     return why;
   });
   const shown = redactedSession(session, host.redaction?.stream ?? (() => (item) => [item]));
-  for await (const item of runFlow(shown, { ...place, answered, signal: stop.signal })) {
-    if (item.type === "waiting") return asks(call, place.runId, item.approvals);
-    await progress(item);
-    if (item.type === "item" && item.item.type === "final") return resultOf(item.item.result, call);
+  try {
+    for await (const item of runFlow(shown, { ...place, answered, signal: stop.signal })) {
+      if (item.type === "waiting") return await asks(call, place.runId, item.approvals);
+      await progress(item);
+      if (item.type === "item" && item.item.type === "final") return resultOf(item.item.result, call);
+    }
+  } finally {
+    host.leaving?.signal.removeEventListener("abort", leave);
   }
+  if (host.leaving?.signal.aborted === true) return goesOn(call, place.runId, host.leaving.whereToRead);
   return textResult(call, place.runId, (await failure) ?? "The run ended without a result.", true);
 }
 
@@ -137,6 +144,15 @@ function resultOf(result: RunResult, call: AgentCall): CallToolResult {
     result.status !== "completed",
     "reason" in result ? result.reason : undefined,
   );
+}
+
+function goesOn(
+  call: AgentCall,
+  runId: string,
+  whereToRead: NonNullable<McpHost["leaving"]>["whereToRead"],
+): CallToolResult {
+  const text = `This call is not answered any longer, and the run goes on. ${whereToRead(call.session.id, runId)}`;
+  return textResult(call, runId, text, true, "connection_ended");
 }
 
 function waitingResult(call: AgentCall, runId: string): CallToolResult {

@@ -23,8 +23,15 @@ export type McpHost = {
   readonly by?: string;
   /** Whether the caller may answer calls that wait. Default: true. */
   readonly mayAnswer?: boolean;
-  /** Whether requests are cut off because this process leaves: that cancels nothing. Default: it never is. */
-  readonly isLeaving?: () => boolean;
+  /**
+   * Aborted when the process leaves, or may answer the request no longer. The run goes on, and the result of the call says
+   * so. Default: never.
+   */
+  readonly leaving?: {
+    readonly signal: AbortSignal;
+    /** Tells where to read the result of the run. */
+    readonly whereToRead: (sessionId: string, runId: string) => string;
+  };
   /** Whether nobody hears of the call any more when its request has ended. Default: false. */
   readonly endsWithRequest?: boolean;
   /** Tells a person where to answer what this client cannot be asked. */

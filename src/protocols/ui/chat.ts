@@ -6,7 +6,7 @@
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
 import { questionKey } from "../run-flow.js";
-import { answerRun, type PostedSession, presentRun, sendRun } from "../run-places.js";
+import { answerRun, type PostedSession, placeOfRun, sendRun } from "../run-places.js";
 import { type ChatAnswer, type ChatBody, chatRequest, type OwnAnswer } from "./chat-request.js";
 import type { Known, UiChunk } from "./chunks.js";
 import { runChunks } from "./run-chunks.js";
@@ -48,13 +48,13 @@ function isFor(answer: ChatAnswer | OwnAnswer, asked: PendingApproval, { questio
   return shown !== undefined && shown.answer === undefined;
 }
 
-/** The run that is under way or waits, whole, for a page that lost its stream; null if there is none. */
+/** A run that has not ended, whole, for a page that lost its stream. */
 export async function resumeChat(
   session: PostedSession,
+  runId: string,
   signal: AbortSignal,
-): Promise<AsyncGenerator<UiChunk, void, undefined> | null> {
-  const place = await presentRun(session);
-  return place === null ? null : runChunks(session, { ...place, signal });
+): Promise<AsyncGenerator<UiChunk, void, undefined>> {
+  return runChunks(session, { ...(await placeOfRun(session, runId)), signal });
 }
 
 async function giveAnswer(

@@ -8,6 +8,7 @@ import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
+import type { ResumeOptions } from "./local-run-options.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
 import type { ItemsOf } from "./stream-types.js";
 
@@ -40,7 +41,10 @@ export type ChildAgent = {
   readonly attend: (sessionId: string, onEnd: (error?: unknown) => void) => () => void;
   /** The items of a child session, which need not have begun. */
   readonly items: ItemsOf;
-  readonly session: (sessionId: string) => Answers & { readonly resume: () => Promise<RunResult> };
+  readonly session: (sessionId: string) => Answers & {
+    readonly resume: (options?: ResumeOptions) => Promise<RunResult>;
+    readonly leave: (options: { readonly graceMs: number }) => Promise<void>;
+  };
   readonly replay: (sessionId: string, options: ReplayOptions) => Promise<Replay>;
   readonly shutdown: (options: { readonly graceMs: number }) => Promise<void>;
 };
@@ -80,7 +84,7 @@ export async function takeUpParent(sessionId: string, { parent }: AgentFamily): 
   try {
     await parent?.takeUp(sessionId);
   } catch {
-    // Whoever waits for the parent gets the error of its own driver or follower.
+    // Anyone who waits for the parent gets the error of its own driver or follower.
   }
 }
 

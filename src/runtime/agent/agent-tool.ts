@@ -15,6 +15,7 @@ const mark = Symbol("pawl.agent");
 export type AgentToolOptions<Input> = {
   /** Default: the agent's name. */
   readonly name?: string;
+  /** What the agent does and when to ask it, for the model. */
   readonly description: string;
   /** The schema of the input. Default: an object with a text `task`. */
   readonly input?: InputSchema<Input>;

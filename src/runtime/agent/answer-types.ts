@@ -8,18 +8,39 @@ import type { PendingApproval } from "../../core/view/outcome.js";
  * it; `abort` ends the run.
  */
 export type ApprovalDecision =
+  /** The call runs as it is. */
   | { readonly type: "approve" }
+  /** The call does not run. The model reads the note. */
   | { readonly type: "deny"; readonly note?: string }
-  | { readonly type: "modify"; readonly input: unknown }
+  /** The call runs with another input. */
+  | {
+      readonly type: "modify";
+      /** The input that the call runs with instead. */
+      readonly input: unknown;
+    }
+  /** The call does not run, and the run ends. */
   | { readonly type: "abort"; readonly note?: string }
   /** This decision and the next two answer only a call with `why: "recovery"`: nobody knows how it ended. */
   | { readonly type: "rerun" }
-  | { readonly type: "result"; readonly output: unknown; readonly isError?: boolean }
+  /** The call is not run again: it ended so. */
+  | {
+      readonly type: "result";
+      /** The result, as the person knows it. */
+      readonly output: unknown;
+      readonly isError?: boolean;
+    }
+  /** The call is not run again, and the model is told that nobody knows how it ended. */
   | { readonly type: "fail"; readonly note?: string }
   /** These two answer a question of a tool, a call with `why: "tool"`. */
-  | { readonly type: "reply"; readonly value: unknown }
+  | {
+      readonly type: "reply";
+      /** What the person answers. It fits the schema of the question, if it has one. */
+      readonly value: unknown;
+    }
+  /** Nobody answers the question, and the tool is told. */
   | { readonly type: "decline"; readonly note?: string };
 
+/** Who answers, and what exactly. */
 export type AnswerOptions = {
   /** The person who decides. The log records it. */
   readonly by?: string;
@@ -29,6 +50,7 @@ export type AnswerOptions = {
   readonly questionId?: string;
 };
 
+/** Answering what a session waits for. */
 export type Answers = {
   /**
    * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or
@@ -52,6 +74,7 @@ export type Answers = {
   readonly pendingApprovals: () => Promise<readonly PendingApproval[]>;
 };
 
+/** Which run is aborted, and why. */
 export type AbortOptions = {
   /** The run to abort, which may still be queued. Default: the run under way. */
   readonly runId?: string;

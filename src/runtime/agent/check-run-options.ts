@@ -2,6 +2,7 @@
  * Checks the options of one run: their names and kinds, and the names of tools in them.
  */
 import {
+  aFunction,
   aList,
   anObject,
   anyText,
@@ -18,7 +19,7 @@ import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { HistoryOptions } from "./history.js";
-import type { LocalOptions } from "./local-run-options.js";
+import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
@@ -42,6 +43,7 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOp
   providerOptions: anObject,
   model: anyText,
   settings: anObject,
+  by: anything,
   ...localRules,
 };
 
@@ -60,7 +62,7 @@ const modes = oneOf("queue", "steer", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anything };
-const sendRules = { ...sentRules, mode: modes, by: anything, ...skipRules };
+const sendRules = { ...sentRules, mode: modes, ...skipRules };
 const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
 const postedRules = { ...agentlessRules, root: anyText };
 
@@ -141,8 +143,8 @@ export function checkSeedOptions(options: HistoryOptions): void {
 }
 
 /** @throws PawlError `bad_input` */
-export function checkResumeOptions(options: LocalOptions): void {
-  checkOptions("resume()", localRules, options, settings);
+export function checkResumeOptions(options: ResumeOptions): void {
+  checkOptions("resume()", { ...localRules, follow: trueOrFalse, onTaken: aFunction }, options, settings);
 }
 
 /** @throws PawlError `bad_input` for an id that no session can have */
@@ -211,5 +213,11 @@ function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, age
       "bad_input",
       'toolChoice must be "auto", "none", "required" or { tool: name }, with the name of a tool of the agent.',
     );
-  if (tool !== undefined) check("toolChoice", tool);
+  if (tool === undefined) return;
+  check("toolChoice", tool);
+  if (activeTools === undefined || activeTools.includes(String(tool))) return;
+  throw new PawlError(
+    "bad_input",
+    `toolChoice forces ${JSON.stringify(tool)}, which activeTools leaves out. Add it there, or leave the choice out.`,
+  );
 }

@@ -12,9 +12,10 @@ import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
+import type { RepairToolCall } from "../../ports/repair.js";
 import type { Services } from "../../ports/services.js";
 import type { Store } from "../../ports/store.js";
-import type { AnyTool, CanExecuteTool, RepairToolCall } from "../../ports/tool.js";
+import type { AnyTool, CanExecuteTool } from "../../ports/tool.js";
 import type { CalledModel, CalledModels } from "../model/models.js";
 import type { Listener } from "../observers/listeners.js";
 import type { Redact } from "../observers/redact.js";
@@ -39,7 +40,7 @@ export type CompiledAgent = {
   readonly specificationsAtFirst: readonly ToolSpecification[];
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
-  /** Null: calls are not mended. Absent: only as is built in. */
+  /** Null: calls are not repaired. Absent: only as is built in. */
   readonly repairToolCall?: RepairToolCall | null;
   readonly hooks: Hooks;
   /** Null if the agent has no stop conditions. */

@@ -10,8 +10,15 @@ import type { StepView } from "../../ports/stop-condition.js";
 import type { AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
 /** An agent that a session can be handed over to, as `createAgent` gives it. */
-export type HandoffAgent = { readonly options: { readonly name?: string } };
+export type HandoffAgent = {
+  /** The options of the agent, of which the name is read. */
+  readonly options: {
+    /** The name of the agent. */
+    readonly name?: string;
+  };
+};
 
+/** An agent that a session can be handed over to, alone or with a description and a filter. */
 export type Handoff = {
   /** The name of the agent that takes over: its option `name`. */
   readonly name: string;
@@ -51,7 +58,9 @@ export type HandoffView = {
   readonly input: Json;
   /** The agent that hands over, and the one that takes over. */
   readonly from: string;
+  /** The agent that takes over. */
   readonly to: string;
+  /** Facts of the run. */
   readonly run: RunData;
   /** The session's data. */
   readonly data: SessionData;

@@ -92,7 +92,7 @@ function userPart(part: Foreign, refuse: Refuse): readonly (TextPart | FilePart)
     case "text":
       return textPartsOf(textIn(part.text, "a text", refuse), metadata);
     case "image":
-      return [fileOf({ mediaType: "image/*", ...part, data: part.image, metadata }, refuse)];
+      return [fileOf({ ...part, mediaType: part.mediaType ?? "image/*", data: part.image, metadata }, refuse)];
     case "file":
       return [fileOf({ ...part, metadata }, refuse)];
     default:
@@ -177,8 +177,9 @@ function contentPart(item: Foreign, refuse: Refuse): readonly (TextPart | FilePa
     case "image-data":
     case "file":
       return [fileOf({ mediaType: "image/*", ...item, metadata }, refuse)];
-    case "file-url":
     case "image-url":
+      return [fileOf({ mediaType: "image/*", ...item, data: item.url, metadata }, refuse)];
+    case "file-url":
       return [fileOf({ mediaType: "application/octet-stream", ...item, data: item.url, metadata }, refuse)];
     default:
       return refuse(`the content of a result has a part of type ${JSON.stringify(item.type)}, which is not known.`);

@@ -88,8 +88,8 @@ export function fileOf(
   }
   const source = data instanceof URL ? data.href : data;
   const inline = typeof source === "string" ? /^data:([^;,]*)[^,]*;base64,/i.exec(source.slice(0, 1_000)) : null;
-  const type = typeof mediaType === "string" && mediaType !== "" ? mediaType : inline?.[1];
-  if (type === undefined || type === "" || type.length > 200) return refuse("a file has no media type.");
+  const type = typeof mediaType === "string" && /^[^*]+$/.test(mediaType) ? mediaType : inline?.[1] || mediaType;
+  if (typeof type !== "string" || type === "" || type.length > 200) return refuse("a file has no media type.");
   return {
     type: "file",
     mediaType: type,

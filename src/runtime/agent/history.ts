@@ -15,11 +15,28 @@ import { fromUIMessages } from "./history-ui-messages.js";
 /** A message of Pawl, or a `ModelMessage` or `UIMessage` of the AI SDK, as it is. */
 export type HistoryMessage =
   | Message
-  | { readonly role: string; readonly content: unknown }
-  | { readonly id: string; readonly role: string; readonly parts: readonly { readonly type: string }[] };
+  | {
+      /** Who said it. */
+      readonly role: string;
+      /** What was said. */
+      readonly content: unknown;
+    }
+  | {
+      /** The id of the message. */
+      readonly id: string;
+      /** Who said it. */
+      readonly role: string;
+      /** What was said. */
+      readonly parts: readonly {
+        /** What kind of part it is. */
+        readonly type: string;
+      }[];
+    };
 
+/** A conversation from elsewhere. */
 export type History = readonly HistoryMessage[];
 
+/** Where a conversation comes from. */
 export type HistoryOptions = {
   /**
    * If true, calls without a result, and calls that wait for an approval, are left out. Default: false; a history with

@@ -25,6 +25,17 @@ export type LocalOptions = {
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
 
+/** How a session is carried on. */
+export type ResumeOptions = LocalOptions & {
+  /**
+   * What to do if another process carries the session on. True, the default: wait for its result, and take over if it dies. False: leave
+   * it alone, with the error `session_busy`.
+   */
+  readonly follow?: boolean;
+  /** Called when this process carries the session on: it has the lease, and nothing has happened yet. */
+  readonly onTaken?: () => void;
+};
+
 export type LocalRunState = {
   /** Gives the `deps` that hold instead of an agent's own; the same for the same. */
   readonly deps?: (own: unknown) => unknown;

@@ -5,6 +5,7 @@ import type { Difference } from "../../core/data/difference.js";
 import type { EventType } from "../../core/machine/event.js";
 import type { Model } from "../../ports/model.js";
 
+/** What is taken from the log, and what from the present program. */
 export type ReplayOptions = {
   /**
    * "present" (default): `canExecuteTool` is asked again. "recorded": its recorded decisions count. Use "recorded" if
@@ -25,6 +26,7 @@ export type ReplayOptions = {
   readonly model?: Model;
 };
 
+/** What a replay found. */
 export type Replay = {
   readonly sessionId: string;
   /** The number of entries compared, those of child sessions included. */

@@ -23,6 +23,7 @@ import { toolChoiceOf } from "./tool-choice.js";
 /** A text, parts (texts and files), or whole user messages. */
 export type Input = string | readonly UserPart[] | readonly UserMessage[];
 
+/** The options of one run. They go before those of its agent. */
 export type StartOptions = {
   /** If this signal is aborted, the run is aborted. */
   readonly signal?: AbortSignal;
@@ -60,7 +61,8 @@ export type StartOptions = {
    * of the AI SDK. Only for a session that does not exist yet. At most 10,000 messages and 16 MiB.
    */
   readonly history?: History;
-} & HistoryOptions &
+} & Sender &
+  HistoryOptions &
   LocalOptions;
 
 /** Who sends a request. */
@@ -70,7 +72,10 @@ export type Sender = {
 };
 
 /** `output`, which types the result. */
-export type OutputOptions<Output> = { readonly output: InputSchema<Output> };
+export type OutputOptions<Output> = {
+  /** The schema of the answer. */
+  readonly output: InputSchema<Output>;
+};
 
 const maxInputCharacters = 900_000;
 /** The size of a log entry is bounded, and the entry holds more than the input. */
@@ -82,7 +87,7 @@ type InputBody = Extract<InboxBody, { type: "input" }>;
 /** The inbox message that requests a run. */
 export function inputBody(
   input: Input,
-  options: StartOptions & Sender,
+  options: StartOptions,
   agent: CompiledAgent,
   runId: string,
   mode: "queue" | "steer",
@@ -99,7 +104,7 @@ export function inputBody(
 /** The same of a sender without an agent: the process that carries the run out fills in limits and model. */
 export function postedBody(
   input: Input,
-  options: Omit<StartOptions, "signal" | "limits"> & Sender,
+  options: Omit<StartOptions, "signal" | "limits">,
   session: SessionBinding,
   runId: string,
   mode: "queue" | "steer",
@@ -111,7 +116,7 @@ export function postedBody(
 
 function bodyOf(
   input: Input,
-  options: StartOptions & Sender,
+  options: StartOptions,
   runId: string,
   mode: "queue" | "steer",
   skip: SteerOptions["skip"],

@@ -17,7 +17,13 @@ export function stepCount(steps: number): PlainStopCondition {
  * Holds if the last step called this tool: "stop at a tool's result". With `outcome`, only if a call ended that way.
  * Default: any outcome.
  */
-export function toolCalled(name: string, options: { readonly outcome?: CallOutcome } = {}): PlainStopCondition {
+export function toolCalled(
+  name: string,
+  options: {
+    /** Only calls that ended so count. Default: any. */
+    readonly outcome?: CallOutcome;
+  } = {},
+): PlainStopCondition {
   const { outcome, ...others } = options;
   const unknown = Object.keys(others)[0];
   if (unknown !== undefined) throw refused("toolCalled()", `has no option ${JSON.stringify(unknown)}. It has outcome.`);

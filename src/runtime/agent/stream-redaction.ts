@@ -3,7 +3,9 @@
  *
  * 1. Streamed text is held back only as far as it may be the beginning of a secret. Joined, the pieces are the redacted
  *    text.
- * 2. The deltas of a stream keep their number and order. Text that is held back comes with the next delta.
+ * 2. The deltas of a stream keep their number and order. The number of the last delta of a text is held back, so that text
+ *    which may not be shown yet has a delta to come with. When the next one comes, the number before it takes along all
+ *    text that may be shown by then, that of the next one included. So only the first delta of a text waits for another.
  */
 import { aList, checkOptions, type OptionTable } from "../../check-options.js";
 import { skeletonOf } from "../../core/data/escapes.js";
@@ -12,7 +14,11 @@ import type { MessageDelta } from "../../ports/model.js";
 import { type Redact, redactJson } from "../observers/redact.js";
 import type { StreamItem } from "./stream-types.js";
 
-export type StreamRedactionOptions = { readonly values?: readonly string[] };
+/** What a stream is redacted of. */
+export type StreamRedactionOptions = {
+  /** Secrets that are removed also if they come in several deltas. */
+  readonly values?: readonly string[];
+};
 
 const streamRules: OptionTable<StreamRedactionOptions> = { values: aList };
 
@@ -20,7 +26,7 @@ const streamRules: OptionTable<StreamRedactionOptions> = { values: aList };
 type Secrets = { readonly redact: Redact; readonly secrets: readonly string[] };
 
 type TextDelta = Extract<MessageDelta, { readonly text: string }>;
-type DeltaItem = { readonly type: "delta"; readonly delta: TextDelta };
+type DeltaItem = Extract<StreamItem, { readonly type: "delta" }> & { readonly delta: TextDelta };
 
 /**
  * Redacts the items of one stream, which must come in order.
@@ -36,20 +42,39 @@ export function createStreamRedaction(
   const value = <T>(data: T): T => redactJson(data as Json, redact) as T;
   /** Text that is held back, by part of the message. */
   const kept = new Map<string, string>();
+  /** The last delta, whose number is held back. Its text is in `kept`. */
   let last: DeltaItem | null = null;
 
+  function released(item: DeltaItem, text: string): StreamItem {
+    return { ...item, delta: { ...item.delta, text: redact(text) } };
+  }
+
   /**
-   * The last delta, as far as its text can be shown. The whole text can be shown if something else follows: a
-   * provider may send the end of a text long after its last word.
+   * The last delta with all text that was held back, because something else follows: a provider may send the end of a
+   * text long after its last word.
    */
-  function release(isWhole: boolean): readonly StreamItem[] {
+  function release(): readonly StreamItem[] {
     if (last === null) return [];
-    const { delta } = last;
-    const text = (kept.get(keyOf(delta)) ?? "") + delta.text;
-    const length = isWhole ? text.length : shownLength(text, { redact, secrets });
-    kept.set(keyOf(delta), text.slice(length));
+    const item = last;
+    const key = keyOf(item.delta);
+    const text = kept.get(key) ?? "";
+    kept.delete(key);
     last = null;
-    return [{ type: "delta", delta: { ...delta, text: redact(text.slice(0, length)) } }];
+    return [released(item, text)];
+  }
+
+  function takeText(item: DeltaItem): readonly StreamItem[] {
+    const { delta, n = 1 } = item;
+    const key = keyOf(delta);
+    const isContinued = last !== null && keyOf(last.delta) === key;
+    const others = isContinued ? [] : release();
+    const text = (kept.get(key) ?? "") + delta.text;
+    // A delta that stands for several has a number to give away, and one to hold back.
+    const before = n > 1 && last === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : last;
+    const length = before === null ? 0 : shownLength(text, { redact, secrets });
+    kept.set(key, text.slice(length));
+    last = n > 1 && !isContinued ? { ...item, n: 1 } : item;
+    return before === null ? others : [...others, released(before, text.slice(0, length))];
   }
 
   function openSnapshot(item: Extract<StreamItem, { readonly type: "snapshot" }>): StreamItem {
@@ -70,17 +95,18 @@ export function createStreamRedaction(
   }
 
   return (item) => {
-    if (item.type === "snapshot") return [...release(true), openSnapshot(item)];
+    if (item.type === "snapshot") return [...release(), openSnapshot(item)];
     // Other items may come between two deltas of a text. They neither end the text nor wait for it.
     if (item.type !== "delta") return [value(item)];
-    const { delta } = item;
-    const isContinued = last !== null && "text" in delta && keyOf(delta) === keyOf(last.delta);
-    const released = release(!isContinued);
-    if (delta.kind === "start") kept.clear();
-    if (!("text" in delta)) return [...released, value(item)];
-    last = { type: "delta", delta };
-    return released;
+    if (isOfText(item)) return takeText(item);
+    const rest = release();
+    if (item.delta.kind === "start") kept.clear();
+    return [...rest, value(item)];
   };
+}
+
+function isOfText(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
+  return "text" in item.delta;
 }
 
 /** The part of a message that a delta belongs to: `text/1`, `reasoning/1`, `tool-input/c`. */
@@ -102,7 +128,8 @@ export function shownLength(text: string, { redact, secrets }: Secrets): number 
   let step = 1;
   for (let length = wordsEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
     const held = Math.min(length, begun, ...heldFrom(text, length));
-    if (held === length && (length === 0 || redact(text.slice(0, length)) + redact(text.slice(length)) === whole))
+    const isWhole = length === 0 || length === text.length;
+    if (held === length && (isWhole || redact(text.slice(0, length)) + redact(text.slice(length)) === whole))
       return length;
     length = wordsEnd(text, Math.max(0, Math.min(held, length - step)));
   }

@@ -27,18 +27,35 @@ export type Snapshot = {
  * The newest result that a running call has yielded, at most 50 KiB of it. It takes the place of the one before. Live
  * only: the log has the result of the call.
  */
-export type Preliminary = { readonly type: "preliminary"; readonly callKey: string; readonly output: ToolOutput };
+export type Preliminary = {
+  readonly type: "preliminary";
+  readonly callKey: string;
+  /** What the call has yielded. */
+  readonly output: ToolOutput;
+};
 
 /** `Output` is the type that the option `output` of the run gives. */
 export type StreamItem<Output = never> =
   | PublicEvent
-  | { readonly type: "delta"; readonly delta: MessageDelta }
+  /** `n`, only with the option `joinDeltas`: how many deltas it stands for. It has the number of the last of them. */
+  | {
+      readonly type: "delta";
+      /** The delta. */
+      readonly delta: MessageDelta;
+      /** How many deltas it stands for. Present only with the option `joinDeltas`. */
+      readonly n?: number;
+    }
   | Snapshot
+  /** What a running call says about its progress: `ctx.progress(note)`. Live only. */
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
   | Preliminary
   | PartialOutput<Output>
   /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
-  | { readonly type: "lagged"; readonly fromSeq: number };
+  | {
+      readonly type: "lagged";
+      /** The entry from which on the events follow. */
+      readonly fromSeq: number;
+    };
 
 /** The session of an item in a stream with children. */
 export type OfFamily = {
@@ -54,11 +71,21 @@ export type OfFamily = {
  * exactly what follows, for the session and for each child.
  */
 export type FamilyItem = OfFamily &
+  /** A public event, and its place in the stream with children. */
   (
-    | (PublicEvent & { readonly cursor: string })
+    | (PublicEvent & {
+        /** The place of the event in the stream with children. */
+        readonly cursor: string;
+      })
     | Exclude<StreamItem, PublicEvent>
     /** Nothing is told of this child: more than 4,096 sessions are open, or its log cannot be read. */
-    | { readonly type: "children_omitted"; readonly why: "too_many" | "unreadable"; readonly cursor: string }
+    | {
+        readonly type: "children_omitted";
+        /** Why nothing is told. */
+        readonly why: "too_many" | "unreadable";
+        /** The place in the stream with children. */
+        readonly cursor: string;
+      }
   );
 
 /** How the items of one session are read. */
@@ -77,11 +104,30 @@ export type ItemsOptions = {
   readonly runId?: string;
   /** The items end behind the end of this run, also if it is not among the wanted ones. */
   readonly until?: string;
+  /** As in `EventsOptions`. */
+  readonly joinDeltas?: boolean;
 };
 
 /** The items of a session of one agent: those of the log first, then live ones. */
 export type ItemsOf = (sessionId: string, options: ItemsOptions) => AsyncGenerator<StreamItem, void, undefined>;
 
+/** A session as this process reads it: its log, and live items if the session is driven here. */
+export type SessionSource = {
+  /** The id of the session. */
+  readonly id: string;
+  /** Its items. */
+  readonly events: (options: {
+    /** The place behind which they begin. */
+    readonly after: number | string;
+    /** Default: true. */
+    readonly follow?: boolean;
+    /** As in `EventsOptions`. */
+    readonly joinDeltas?: boolean;
+    readonly signal?: AbortSignal;
+  }) => AsyncGenerator<StreamItem, void, undefined>;
+};
+
+/** Which items of a session are wanted. */
 export type EventsOptions = {
   /**
    * The number of an entry, or the position of an event (`"57.2"`: entry and index). With `children`, also the `cursor`
@@ -110,5 +156,26 @@ export type EventsOptions = {
    * Default: false.
    */
   readonly children?: boolean;
+  /**
+   * If true, deltas of one text that wait for the consumer come as one: a consumer that is slower than the model gets
+   * fewer and longer ones. Its `n` says how many they were. Does not go with `children`. Default: false.
+   */
+  readonly joinDeltas?: boolean;
+  /**
+   * With `children`: gives the items of a session behind a place, for example with the deltas that another process
+   * streams. It is called once for each session of the stream. When `signal` is aborted, its items are not wanted any
+   * more. Default: what the session itself gives.
+   */
+  readonly itemsOf?: (
+    session: SessionSource,
+    options: {
+      /** The place behind which the items begin. */
+      readonly after: string;
+      readonly signal: AbortSignal;
+    },
+  ) => AsyncGenerator<StreamItem, void, undefined>;
   readonly signal?: AbortSignal;
 };
+
+/** Without the sessions below. */
+export type OneSessionOptions = Omit<EventsOptions, "children" | "itemsOf">;

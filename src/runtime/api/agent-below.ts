@@ -1,10 +1,10 @@
 /**
  * Finds the agent of a child session among the agents behind an agent's tools.
  */
-import { callOf, type SessionBinding } from "../../core/machine/state.js";
-import type { Store } from "../../ports/store.js";
+import { callOf } from "../../core/machine/state.js";
 import { type AgentFamily, type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { type CompiledAgent, familiesOf, reaches } from "../agent/compiled-agent.js";
+import { bindingOf } from "./beginning.js";
 
 /**
  * The agent that a child session belongs to, by the chain of its parents; null if the chain does not begin with a session
@@ -40,14 +40,4 @@ function agentNamed(name: string | undefined, families: readonly AgentFamily[]):
   if (name === undefined) return null;
   for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
   return null;
-}
-
-/** What a session is bound to; if it has not begun, what its first request asks for. */
-async function bindingOf(store: Store, sessionId: string): Promise<SessionBinding | null> {
-  const begun = async () => (await store.load(sessionId))?.state.session ?? null;
-  const session = await begun();
-  if (session !== null) return session;
-  for (const { body } of await store.inbox(sessionId)) if (body.type === "input") return body.session;
-  // A driver may have taken the request in between.
-  return begun();
 }

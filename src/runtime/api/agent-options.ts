@@ -9,10 +9,11 @@ import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
+import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { Store } from "../../ports/store.js";
-import type { CanExecuteTool, RepairToolCall } from "../../ports/tool.js";
+import type { CanExecuteTool } from "../../ports/tool.js";
 import type { Handoff } from "../agent/handoffs.js";
 import type { Limits } from "../agent/limits.js";
 import type { Fallback } from "../model/models.js";
@@ -32,8 +33,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly models?: { readonly [name: string]: ModelLike | Fallback<ModelLike> };
     /** Settings of every model call. A run's own settings go before them, and a hook's before those. */
     readonly settings?: ModelSettings;
+    /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
     readonly tools?: Tools;
+    /** What the model is told before the conversation. Default: nothing. */
     readonly systemPrompt?: string;
+    /** The limits of its runs. */
     readonly limits?: Limits;
     /**
      * Stops a run between two steps as soon as one of these conditions holds. The run is then completed, with the reason
@@ -71,6 +75,7 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly store?: Store;
     /** Default: the system clock. Tests may pass their own. */
     readonly clock?: Clock;
+    /** Makes the ids of sessions and runs. Default: random UUIDs. Tests may pass their own. */
     readonly makeId?: MakeId;
     /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
     readonly leaseMs?: number;

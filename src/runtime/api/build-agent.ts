@@ -24,16 +24,11 @@ import { shutDownError } from "../log/driver-errors.js";
 import { replaySession } from "../replay/replay-session.js";
 import { attend, deliver, letGo, takeUp } from "../session/deliver.js";
 import type { InterruptedRuns } from "../session/interrupted-runs.js";
-import {
-  createLocalSession,
-  drainLocalSession,
-  type LocalSession,
-  type SessionHost,
-  subscribe,
-  using,
-} from "../session/local-session.js";
+import { drainLocalSession, leaveLocalSession } from "../session/leave-session.js";
+import { createLocalSession, type LocalSession, type SessionHost, subscribe, using } from "../session/local-session.js";
 import { itemsFrom } from "../session/session-items.js";
 import { createInboxes } from "../session/watch-inbox.js";
+import { createWatchedLogs } from "../session/watch-logs.js";
 import { itemsOf } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, closedOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
@@ -48,6 +43,7 @@ import { type RunMethod, startRun } from "./start-run.js";
 export type RunStream<Output = never, Item = StreamItem> = AsyncIterable<Item> & {
   readonly sessionId: string;
   readonly runId: string;
+  /** Resolves when the run has ended or waits. It does so also if nobody reads the stream. */
   readonly result: Promise<RunResult<Output>>;
 };
 
@@ -59,7 +55,10 @@ export type StreamOptions = StartOptions & {
   readonly children?: boolean;
 };
 
-type WithChildren = { readonly children: true };
+type WithChildren = {
+  /** The items of child sessions come, too. */
+  readonly children: true;
+};
 
 export type Agent<ModelLike = Model> = {
   /** The options that the agent was created with, and its store. Frozen. */
@@ -78,6 +77,7 @@ export type Agent<ModelLike = Model> = {
   };
   /** The same as `run`, with a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
+  /** A session by its id. It need not exist yet: the first run or input makes it. */
   readonly session: (sessionId: string) => Session;
   /** The tools that its model is offered, with their schemas. Frozen. */
   readonly specifications: () => readonly ToolSpecification[];
@@ -196,6 +196,7 @@ function assemble<ModelLike>(
   const place: SessionHost = {
     keeper,
     inboxes: createInboxes(store, clock),
+    logs: createWatchedLogs(store),
     sessions,
     sayLate: (sessionId, message) => void sayLate(sessionId, message),
   };
@@ -231,6 +232,10 @@ function assemble<ModelLike>(
         return found === undefined || found.lastTurn === null ? act() : using(found, () => inTurn(found, act));
       },
       interrupted,
+      async leave(graceMs) {
+        const found = sessions.get(sessionId);
+        if (found !== undefined) await leaveLocalSession(found, graceMs);
+      },
       async fork(at, targetId) {
         await forkSession(sessionId, targetId, at, parts, keeper);
         return session(targetId);

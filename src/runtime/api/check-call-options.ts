@@ -2,6 +2,7 @@
  * Checks the options of the methods of sessions, clients and agents.
  */
 import {
+  aFunction,
   anyText,
   anything,
   checkOptions,
@@ -15,10 +16,11 @@ import { PawlError } from "../../errors.js";
 import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
 import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
-import type { EventsOptions } from "../agent/stream-types.js";
+import type { EventsOptions, OneSessionOptions } from "../agent/stream-types.js";
 
 const code = "bad_input";
 
+/** Which model call is meant. */
 export type ModelRequestOptions = {
   readonly runId: string;
   readonly modelCallIndex: number;
@@ -40,9 +42,11 @@ const eventRules: OptionTable<EventsOptions> = {
   runId: anyText,
   until: { takes: (value) => value === "run", wanted: '"run"' },
   children: trueOrFalse,
+  joinDeltas: trueOrFalse,
+  itemsOf: aFunction,
   signal: aSignal,
 };
-const { children: _, ...clientEventRules } = eventRules;
+const { children: _, itemsOf: _itemsOf, ...clientEventRules } = eventRules;
 const eventSettings = { code, otherNames: { since: "after", lastEventId: "after" } } as const;
 const forkRules: OptionTable<ForkOptions> = { at: anything, sessionId: anything };
 const graceRules: OptionTable<GraceOptions> = { graceMs: numberFrom(0) };
@@ -67,10 +71,11 @@ export const checkCall = {
   answer: (options: AnswerOptions) =>
     checkOptions("answer()", answerRules, options, { code, otherNames: { user: "by", hash: "inputHash" } }),
   events: checkEvents,
-  clientEvents: (options: Omit<EventsOptions, "children">) =>
-    checkOptions("events()", clientEventRules, options, eventSettings),
+  clientEvents: (options: OneSessionOptions) => checkOptions("events()", clientEventRules, options, eventSettings),
   fork: (options: ForkOptions) =>
     checkOptions("fork()", forkRules, options, { code, otherNames: { id: "sessionId", seq: "at" } }),
+  leave: (options: GraceOptions) =>
+    checkOptions("leave()", graceRules, options, { code, otherNames: { timeout: "graceMs", timeoutMs: "graceMs" } }),
   replay: (options: ReplayOptions) => checkOptions("replay()", replayRules, options, { code }),
   modelRequests: (options: { readonly after?: number }) =>
     checkOptions("modelRequests()", requestRules, options, { code }),
@@ -84,8 +89,16 @@ export const checkCall = {
 
 function checkEvents(options: EventsOptions): void {
   checkOptions("events()", eventRules, options, eventSettings);
-  if (options.children !== true) return;
-  const other = (["limit", "live", "runId", "until"] as const).find((name) => options[name] !== undefined);
+  if (options.children !== true) {
+    if (options.itemsOf === undefined) return;
+    throw new PawlError(
+      "bad_input",
+      "events() takes itemsOf only with children. Leave it out, or set children to true.",
+    );
+  }
+  const other = (["limit", "live", "runId", "until", "joinDeltas"] as const).find(
+    (name) => options[name] !== undefined,
+  );
   if (other !== undefined)
     throw new PawlError("bad_input", `events() takes ${other} only without children. Leave one of them out.`);
 }

@@ -13,7 +13,7 @@ import { freeze } from "../../core/data/freeze.js";
 import type { Json, Message, ToolOutput } from "../../core/data/message.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { initialState, isResting, type SessionBinding, type State } from "../../core/machine/state.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { createHolder } from "../../platform/holder.js";
@@ -23,6 +23,7 @@ import type { Store } from "../../ports/store.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
+import type { CompiledAgent } from "../agent/compiled-agent.js";
 import {
   checkRunId,
   checkSkip,
@@ -32,7 +33,7 @@ import {
   type Sender,
   type SteerOptions,
 } from "../agent/run-input.js";
-import type { EventsOptions, StreamItem } from "../agent/stream-types.js";
+import type { ItemsOf, OneSessionOptions, StreamItem } from "../agent/stream-types.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
@@ -40,10 +41,11 @@ import { loadKnown } from "../log/known-session.js";
 import { openRun } from "../log/open-runs.js";
 import { presentResult, resultOfRun } from "../log/present-result.js";
 import { readEntries } from "../log/read-entries.js";
-import { loadTranscript } from "../log/read-log.js";
-import { type FollowedSessions, followedSource } from "../session/followed-session.js";
-import { wantedItems } from "../session/session-items.js";
+import { readTranscript } from "../log/read-log.js";
+import { createFollowedSessions, type FollowedSessions, followedSource } from "../session/followed-session.js";
+import { sessionItems, wantedItems } from "../session/session-items.js";
 import { createAnswering } from "./answers.js";
+import { bindingOf } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
@@ -51,10 +53,12 @@ import type { SendOptions } from "./session.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import { sessionTools } from "./session-tools.js";
 
+/** The store that a client posts to. */
 export type ClientOptions = {
   readonly store: Store;
   /** Default: the system clock. Tests may pass their own. */
   readonly clock?: Clock;
+  /** Makes the ids of sessions and runs. Default: random UUIDs. */
   readonly makeId?: MakeId;
 };
 
@@ -71,6 +75,7 @@ export type PostOptions = Omit<SendOptions, "signal" | "limits"> & {
  * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
  */
 export type GivenAnswer = {
+  /** What was decided. */
   readonly type: Answer["type"] | "expired";
   readonly at: number;
   readonly by?: string;
@@ -81,12 +86,15 @@ export type GivenAnswer = {
   readonly output?: ToolOutput;
   /** Which question of a tool was answered, and the value of a `reply`. */
   readonly questionId?: string;
+  /** What the person answered to the question of a tool. */
   readonly value?: Json;
 };
 
 type AnswersAndData = Answers & DataAccess;
 
+/** A session, for a process that carries nothing on. */
 export type ClientSession = AnswersAndData & {
+  /** The id of the session. */
   readonly id: string;
   /**
    * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
@@ -111,10 +119,11 @@ export type ClientSession = AnswersAndData & {
    * As `Session.events`. What another process streams is not in the store: without an agent, no deltas come, and nothing
    * else that the log does not keep. All who follow a session through this client share one follower of its log.
    */
-  readonly events: (options?: Omit<EventsOptions, "children">) => AsyncGenerator<StreamItem, void, undefined>;
+  readonly events: (options?: OneSessionOptions) => AsyncGenerator<StreamItem, void, undefined>;
   /** As `Session.state`, `messages` and `result`. */
   readonly state: () => Promise<State>;
   readonly messages: () => Promise<readonly Message[]>;
+  /** The result of a run; by default of the last one. Null if there is none yet. */
   readonly result: (runId?: string) => Promise<RunResult | null>;
   /** As `Session.fork`. */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<ClientSession>;
@@ -122,7 +131,9 @@ export type ClientSession = AnswersAndData & {
   readonly abort: AbortMethod;
 };
 
+/** Reads sessions and posts to them, without an agent. */
 export type Client = {
+  /** A session by its id. */
   readonly session: (sessionId: string) => ClientSession;
 };
 
@@ -135,7 +146,8 @@ export function createClient(options: ClientOptions): Client {
   const store = checkedStore(options.store);
   const { makeId = makeRandomId } = options;
   const clock = checkedClock(options.clock ?? systemClock);
-  const place: Place = { store, clock, makeId, followed: new Map() };
+  const noAgent = { tools: new Map(), services: servicesOf(store), clock };
+  const place: Place = { store, clock, makeId, noAgent, followed: createFollowedSessions(store, clock) };
   return {
     session(sessionId) {
       checkSessionId(sessionId);
@@ -150,6 +162,8 @@ type Place = {
   readonly store: Store;
   readonly clock: Clock;
   readonly makeId: MakeId;
+  /** What is known of the agent of any session. */
+  readonly noAgent: Pick<CompiledAgent, "tools" | "services" | "clock">;
   readonly followed: FollowedSessions;
 };
 
@@ -168,9 +182,10 @@ function clientSession(id: string, place: Place): ClientSession {
     checkWords({ by: options.by });
     const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
     const state = (await store.load(id))?.state ?? initialState;
-    const begun = state.session ?? (await postedBinding(store, id));
+    const begun = state.session ?? (await bindingOf(store, id));
     const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent, ...defined({ root }) });
-    if (mode === "reject" && (await openRun(store, id, state)) !== null) throw busyError(id);
+    // A repeated request is one run, which may be under way.
+    if (mode === "reject" && ![null, runId].includes(await openRun(store, id, state))) throw busyError(id);
     const handedTo = begun === null || agent === undefined || agent === begun.agent ? {} : { agent };
     const posting = mode === "steer" ? "steer" : "queue";
     const body = postedBody(input, { ...others, ...handedTo }, session, runId, posting, options);
@@ -196,10 +211,15 @@ function clientSession(id: string, place: Place): ClientSession {
     await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
   }
 
-  const noAgent = { tools: new Map(), services: servicesOf(store), clock };
   const childSession = (_: string, childId: string) => clientSession(childId, place);
   const load = () => loadKnown(store, id);
-  const answering = createAnswering(id, { store, clock, makeId, partsAt: () => noAgent }, load, post, childSession);
+  const answering = createAnswering(
+    id,
+    { store, clock, makeId, partsAt: () => place.noAgent },
+    load,
+    post,
+    childSession,
+  );
   return {
     id,
     ...answering,
@@ -211,13 +231,9 @@ function clientSession(id: string, place: Place): ClientSession {
     tools: async () => freeze(await sessionTools(store, id, await loadKnown(store, id))),
     send,
     steer,
-    async *events(options = {}) {
-      checkCall.clientEvents(options);
-      const source = () => followedSource(id, store, clock, place.followed);
-      yield* await wantedItems(source, store, id, await load(), options);
-    },
+    events: (options = {}) => clientEvents(id, place, options),
     state: async () => freeze(await load()),
-    messages: async () => freeze((await loadTranscript(store, id, await load())).messages),
+    messages: async () => freeze((await readTranscript(store, id, await load())).messages),
     async result(runId) {
       const state = await load();
       if (runId === undefined) return freeze(await presentResult(store, id, state));
@@ -235,11 +251,21 @@ function clientSession(id: string, place: Place): ClientSession {
   };
 }
 
-/** What a request in the inbox binds a session to that nobody has begun yet. */
-async function postedBinding(store: Store, sessionId: string): Promise<SessionBinding | null> {
-  for (const { body } of await store.inbox(sessionId))
-    if (body.type === "input" || body.type === "history") return body.session;
-  return (await store.load(sessionId))?.state.session ?? null;
+async function* clientEvents(
+  id: string,
+  place: Place,
+  options: OneSessionOptions,
+): AsyncGenerator<StreamItem, void, undefined> {
+  checkCall.clientEvents(options);
+  yield* await itemsNow(id, place, options);
+}
+
+/** A function of its own: a watcher that waits for a long time does not hold the state that it began with. */
+async function itemsNow(id: string, { store, followed }: Place, options: OneSessionOptions) {
+  const state = await loadKnown(store, id);
+  const { seq } = state;
+  const items: ItemsOf = (_, wanted) => sessionItems(followedSource(id, followed), seq, wanted);
+  return await wantedItems(items, store, id, state, options);
 }
 
 function throwNamesNoAgent(sessionId: string): never {

@@ -30,6 +30,8 @@ export type FamilyStreamOptions = {
   readonly live: { readonly items: Source; readonly stop: () => void } | null;
   /** Opens sessions that no known agent of the family owns: they are followed by their logs. */
   readonly itemsOf: ItemsOf;
+  /** What the items of each session go through on their way. Default: nothing. */
+  readonly through?: (items: ItemsOf) => ItemsOf;
   readonly from: FamilyCursor;
   /** Whether the children that are open when the session's items end are told to the present end of their logs. */
   readonly tellsRest: boolean;
@@ -58,7 +60,7 @@ type Member = {
 };
 
 export async function* familyStream(options: FamilyStreamOptions): AsyncGenerator<FamilyItem, void, undefined> {
-  const { sessionId, store, live, from, tellsRest, mostOpen = mostOpenSessions } = options;
+  const { sessionId, store, live, from, tellsRest, through, mostOpen = mostOpenSessions } = options;
   const root: Member = {
     of: { sessionId, depth: 0 },
     family: options.family,
@@ -144,7 +146,8 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
     member.stop = () => controller.abort();
     const mostBehind = Math.max(16, Math.floor(mostWaiting / open));
     const wanted = { from: member.place, signal: controller.signal, mostBehind };
-    member.source = member.itemsOf(member.of.sessionId, wanted);
+    const items = through === undefined ? member.itemsOf : through(member.itemsOf);
+    member.source = items(member.of.sessionId, wanted);
     ask(member);
   }
 

@@ -3,6 +3,7 @@
  *
  * A run that was under way at that entry ends in the copy, so that the fork runs nothing that its source may run, too.
  */
+import { isCompacting } from "../../core/machine/asked-compaction.js";
 import { advance, consequences } from "../../core/machine/consequences.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { Event } from "../../core/machine/event.js";
@@ -97,8 +98,17 @@ async function copy(lease: Lease, events: readonly Event[], now: number, store: 
 
 type Ended = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends the run under way with the events of an abort and a restart, because nobody runs its calls in the copy. */
+/** Ends what is under way. A compaction that was asked for is the source's, too. */
 function endOf(state: State, at: number): Ended {
+  const ended = endRun(state, at);
+  if (!isCompacting(ended.state)) return ended;
+  const { runId } = ended.state;
+  const dropped = advance(ended.state, { type: "abort_requested", runId, note: "forked", at });
+  return { state: dropped.state, events: [...ended.events, ...dropped.events] };
+}
+
+/** Ends the run under way with the events of an abort and a restart, because nobody runs its calls in the copy. */
+function endRun(state: State, at: number): Ended {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
   const settled = settledCalls(state, at);

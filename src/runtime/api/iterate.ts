@@ -11,7 +11,11 @@ import type { LocalSession } from "../session/local-session.js";
 import { onEntry } from "../subscribers/broadcast.js";
 
 /** The state and the conversation after a step, after an error, or when the run ended or began to wait. */
-export type View = { readonly state: State; readonly messages: readonly Message[] };
+export type View = {
+  /** The state of the session. */
+  readonly state: State;
+  readonly messages: readonly Message[];
+};
 
 export async function* createIterator(
   live: () => LocalSession,

@@ -84,11 +84,17 @@ function createLists(sessionId: string, store: PromptBlobs["store"]) {
 }
 
 /** A request, and the one of the step before, as its last attempt had it; null if there is none. */
-export type RequestOfStep = { readonly request: ModelRequest; readonly before: ModelRequest | null };
+export type RequestOfStep = {
+  /** What the model was sent. */
+  readonly request: ModelRequest;
+  /** What it was sent in the call before; null for the first one. */
+  readonly before: ModelRequest | null;
+};
 
 /**
- * The request of one model call, as `modelRequests` gives it, and the one before it in the run. It costs the same wherever
- * the call is. Null if there is no such request.
+ * The request of one model call, as `modelRequests` gives it, and the one before it in the run. Null if there is no such
+ * request. It costs the same wherever the call is in the run; where an earlier run than the last one began is looked up in
+ * the log.
  * @throws PawlError `store_failed`, `store_corrupt`
  */
 export async function modelRequest(
@@ -110,9 +116,10 @@ export async function modelRequest(
     const isOfRun = request.runId === runId;
     if (found !== null && (!isOfRun || request.modelCallIndex > modelCallIndex)) break;
     if (!isOfRun) continue;
-    if (request.modelCallIndex < modelCallIndex) before = { ...request, messages: [...request.messages] };
+    const kept = { ...request, messages: [...request.messages] };
+    if (request.modelCallIndex < modelCallIndex) before = kept;
     else if (request.modelCallIndex === modelCallIndex && (attempt === undefined || request.attempt === attempt))
-      found = { ...request, messages: [...request.messages] };
+      found = kept;
     if (found !== null && attempt !== undefined) break;
   }
   return found === null ? null : freeze({ request: found, before });
@@ -152,11 +159,12 @@ function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
 
 async function* summaryRequests(
   sessionId: string,
-  { runId = "", requests = [] }: EventOf<"compacted">,
+  { requests = [] }: EventOf<"compacted">,
   state: State,
   { textOf, readText }: ReturnType<typeof createTexts>,
 ): AsyncGenerator<ModelRequest, void, undefined> {
-  const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;
+  // In a session at rest it goes by the name of the last run.
+  const { runId, modelCallIndex } = state.status === "idle" ? { runId: "", modelCallIndex: 0 } : state;
   for (const { prompt, text, attempts } of requests) {
     const request = summaryRequestOf({ sessionId, runId, modelCallIndex }, await textOf(prompt), await readText(text));
     for (let attempt = 0; attempt < attempts; attempt += 1) yield request;

@@ -25,7 +25,12 @@ export type DataAccess = {
    * used; `not_storable`
    */
   readonly setData: (
-    patch: { readonly set?: { readonly [key: string]: unknown }; readonly unset?: readonly string[] },
+    patch: {
+      /** The keys that get a value. */
+      readonly set?: { readonly [key: string]: unknown };
+      /** The keys that are removed. */
+      readonly unset?: readonly string[];
+    },
     options?: { readonly by?: string },
   ) => Promise<void>;
 };

@@ -6,11 +6,12 @@ import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
+import { childCallsOf } from "../../core/machine/parent.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
-import { childAgentOf, joinedFamily, takeUpChildren } from "../agent/agent-family.js";
+import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import {
@@ -20,9 +21,9 @@ import {
   checkSessionId,
   checkSteerOptions,
 } from "../agent/check-run-options.js";
-import { type CompiledAgent, checkAgent, familiesOf, familyIn, partsNear } from "../agent/compiled-agent.js";
+import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
-import { compileLocalOptions, type LocalOptions } from "../agent/local-run-options.js";
+import { compileLocalOptions, type ResumeOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import {
   checkRunId,
@@ -36,24 +37,23 @@ import {
 } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { parseCursor } from "../log/cursor.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
-import { parseFamilyCursor } from "../log/family-cursor.js";
 import { loadKnown } from "../log/known-session.js";
 import { presentResult, resultOfRun } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
-import { deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { attend, deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import { itemSource, sessionItems, wantedItems } from "../session/session-items.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
-import { familyStream } from "./family-stream.js";
+import { type CompactMethod, createCompact } from "./compaction.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
+import { createSessionEvents } from "./session-events.js";
 
+/** The options of an input that is sent to a session. */
 export type SendOptions = Pick<
   StartOptions,
   | "signal"
@@ -83,6 +83,7 @@ type AnswersAndData = Answers & DataAccess;
 
 /** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
 export type Session = AnswersAndData & {
+  /** The id of the session. */
   readonly id: string;
   /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
@@ -100,12 +101,27 @@ export type Session = AnswersAndData & {
    */
   readonly abort: AbortMethod;
   /**
+   * Sums the conversation up now, also if it would still fit. In a run that is under way, this comes before its next model
+   * call, and messages that no model has seen yet stay. Whoever holds the session does it, and resolves to what became of
+   * it. A compaction that is under way already is the one. `abort` at rest stops it.
+   * @throws PawlError `no_session`, `bad_input`, `store_failed`
+   */
+  readonly compact: CompactMethod;
+  /**
    * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
    * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
    * that run.
    * @throws PawlError `no_session`, `run_finished` if nothing is left to do
    */
   readonly resume: Resume;
+  /**
+   * Leaves the session and its child sessions to other processes: starts nothing more of them here, waits up to `graceMs`
+   * milliseconds (default: 5,000) for running calls, and gives the leases back. Whoever waits here for a run gets the result
+   * `interrupted`, with the reason `left`. The session is due for others then, and `resume` takes it up again. Does nothing if
+   * the session is not in this process.
+   * @throws PawlError `store_failed` if the store does not say which children there are; the session itself is left
+   */
+  readonly leave: (options?: { readonly graceMs?: number }) => Promise<void>;
   /**
    * The result of the named run or, without a name, of the present or last run; null if there is none, or if the run has
    * neither ended nor waits for somebody. @throws PawlError `no_session`, `no_such_run`
@@ -123,6 +139,7 @@ export type Session = AnswersAndData & {
    * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
    */
   readonly replay: (options?: ReplayOptions) => Promise<Replay>;
+  /** The committed state of the session. */
   readonly state: () => Promise<State>;
   /** The conversation as the model sees it. */
   readonly messages: () => Promise<readonly Message[]>;
@@ -131,15 +148,20 @@ export type Session = AnswersAndData & {
    * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
    */
   readonly events: {
-    (options: EventsOptions & { readonly children: true }): AsyncGenerator<FamilyItem, void, undefined>;
+    (
+      options: EventsOptions & {
+        /** The items of child sessions come, too. */
+        readonly children: true;
+      },
+    ): AsyncGenerator<FamilyItem, void, undefined>;
     (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
   };
 };
 
 /** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
 export type Resume = {
-  <Output>(options: LocalOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
-  (options?: LocalOptions): Promise<RunResult>;
+  <Output>(options: ResumeOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
+  (options?: ResumeOptions): Promise<RunResult>;
 };
 
 /** What a session needs of its process. */
@@ -151,6 +173,8 @@ export type SessionDependencies = {
   /** Acts behind the requests of this process to the session that are under way: when they are durable, or have failed. */
   readonly afterRequests: <T>(act: () => Promise<T>) => Promise<T>;
   readonly interrupted: InterruptedRuns;
+  /** Leaves the session itself to other processes, if it is in this one. */
+  readonly leave: (graceMs: number) => Promise<void>;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
@@ -163,7 +187,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
-  /** The driver commits it if the session is driven here, so whoever changed the data reads the change. */
+  /** The driver commits it if the session is driven here, so whoever sent it finds it in the log. */
   const postData = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
@@ -211,8 +235,10 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const partsAt = (state: State) => partsNear(parts, state);
   const answering = createAnswering(id, { store, clock, makeId, partsAt }, known, post, childSession);
 
-  async function resume(options: LocalOptions = {}): Promise<RunResult> {
+  async function resume(options: ResumeOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
+    const { follow = true, onTaken = () => {} } = options;
+    const resumeRun = () => resumePresentRun({ follow, onTaken });
     const locals = compileLocalOptions(options);
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
@@ -225,14 +251,14 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return present?.runId === undefined ? resumeRun() : withOutput(id, present.runId, locals, parts, resumeRun);
   }
 
-  async function resumeRun(): Promise<RunResult> {
+  async function resumePresentRun(how: Required<Pick<ResumeOptions, "follow" | "onTaken">>): Promise<RunResult> {
     checkGraph(parts);
     // In this order: a request leaves the inbox in the commit that begins the session.
     const isPosted = (await store.inbox(id)).length > 0;
     const state = await load();
     if (state.session === null && !isPosted) throwNoSession(id);
     const below = state.session?.agent === parts.name ? null : await agentBelow(id, parts);
-    if (below !== null) return below.session(id).resume();
+    if (below !== null) return below.session(id).resume(how);
     checkAgent(id, state, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
@@ -247,7 +273,23 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     // A child may be due although others ask: it goes on while they wait.
     if (waits) await takeUpChildren(state, familyIn(parts, state));
     const waiting = waits ? await result() : null;
-    return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq)));
+    return waiting ?? freeze(noteInterrupted(interrupted, await resumeLive(live(), state.seq, how)));
+  }
+
+  async function leave(options: { readonly graceMs?: number } = {}): Promise<void> {
+    checkCall.leave(options);
+    const { graceMs = 5_000 } = options;
+    const left = dependencies.leave(graceMs);
+    try {
+      const state = await load();
+      const family = familyIn(parts, state);
+      const childSessions = childCallsOf(state).map(({ name, childId }) =>
+        childAgentOf(name, family)?.session(childId),
+      );
+      await Promise.all(childSessions.map((child) => child?.leave({ graceMs })));
+    } finally {
+      await left;
+    }
   }
 
   async function result(runId?: string): Promise<RunResult | null> {
@@ -257,34 +299,12 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return freeze(await resultOfRun(store, id, state, runId));
   }
 
-  async function* events(options: EventsOptions = {}): AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
-    checkCall.events(options);
-    const { after = 0, follow = true, signal } = options;
-    if (options.children === true) return yield* familyEvents(after, follow, signal);
-    // A place that is none is refused, whether or not the session exists.
-    parseCursor(after);
-    // A run that this process is just requesting counts as one that goes on.
-    if (options.until !== undefined) await afterRequests(async () => {});
-    yield* await wantedItems(() => itemSource(live()), store, id, await known(), options);
-  }
-
-  async function* familyEvents(after: number | string, follow: boolean, signal: AbortSignal | undefined) {
-    const from = parseFamilyCursor(after);
-    const { seq } = await known();
-    const family = joinedFamily(familiesOf(parts, undefined));
-    const whole = { sessionId: id, store, family, itemsOf, from, tellsRest: false };
-    if (!follow) return yield* familyStream({ ...whole, live: null });
-    const controller = new AbortController();
-    const stop = () => controller.abort();
-    signal?.addEventListener("abort", stop, { once: true });
-    if (signal?.aborted === true) stop();
-    const items = sessionItems(itemSource(live()), seq, { from: from.place, signal: controller.signal });
-    try {
-      yield* familyStream({ ...whole, live: { items, stop } });
-    } finally {
-      signal?.removeEventListener("abort", stop);
-    }
-  }
+  const events = createSessionEvents(id, parts, {
+    live,
+    itemsOf,
+    known,
+    afterRequests: () => afterRequests(async () => {}),
+  });
 
   return {
     id,
@@ -296,8 +316,16 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     },
     ...answering,
     ...createDataAccess(id, parts, known, postData),
+    compact: createCompact(id, {
+      makeId,
+      load: known,
+      post: postData,
+      events: events as Session["events"],
+      attend: (onEnd) => attend(live(), onEnd),
+    }),
     abort: (options) => afterRequests(() => answering.abort(options)),
     resume: resume as Resume,
+    leave,
     result,
     async fork(options = {}) {
       checkCall.fork(options);

@@ -10,7 +10,10 @@ import { checkedStore } from "../log/checked-store.js";
 import { ownQuestions } from "../log/open-questions.js";
 
 /** A waiting call, and its session. */
-export type StoredApproval = Omit<PendingApproval, "toolCallId"> & { readonly session: SessionInfo };
+export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
+  /** What its session is bound to. */
+  readonly session: SessionInfo;
+};
 
 /**
  * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the

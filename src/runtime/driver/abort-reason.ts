@@ -52,6 +52,7 @@ const closingTexts = {
   broken: "The session cannot be driven any more, because of a defect.",
   store_failed: "The session cannot be driven any more: its store failed.",
   shutdown: "The process shuts down.",
+  left: "The process leaves the session to others.",
   lease_lost: "Another process drives the session now.",
   held_back: "The run waits in the queue.",
 } as const;

@@ -2,9 +2,9 @@
  * Writes a session's commits under its lease.
  */
 
-import { isResting, isWaiting, type State } from "../../core/machine/state.js";
+import { activityOf, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
-import type { Activity, Commit, CommitResult } from "../../ports/store.js";
+import type { Commit, CommitResult } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
@@ -22,6 +22,8 @@ type CommitOptions = {
   readonly consume: readonly string[];
   readonly record: readonly string[];
   readonly release: boolean;
+  /** Called when the row is durable, and the process has to make sure of its lease before the driver acts on it. */
+  readonly onUnsure: () => void;
 };
 
 /** What the driver hands to the committer. */
@@ -39,7 +41,7 @@ const busyRetries = 20;
 const busyWaitMs = 50;
 
 /**
- * Writes a row, and then makes sure that the lease is still held. The driver acts upon a commit at once, and a process
+ * Writes a row, and then makes sure that the lease is still held. The driver acts on a commit at once, and a process
  * that slept, or whose clock jumped, may have lost its lease meanwhile without knowing.
  */
 export async function commit(
@@ -50,7 +52,7 @@ export async function commit(
 ): Promise<WriteResult> {
   const { parts, hold, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
-  const { dueAt, consume, record, release } = beside;
+  const { dueAt, consume, record, release, onUnsure } = beside;
   const row: Commit = {
     expectedSeq: seq,
     events: steps.map((step) => step.entry.event),
@@ -73,6 +75,7 @@ export async function commit(
       if (result.seq !== last)
         throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
       committer.seq = last;
+      if (!release && !hold.isSure()) onUnsure();
       while (!release && !hold.isSure())
         if (!(await hold.makeSure())) return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
       return { type: release ? "released" : "committed" };
@@ -117,9 +120,4 @@ function refused(result: Exclude<CommitResult, { type: "ok" | "inbox_not_empty" 
         error: new Error("The store answered a commit in an unknown form."),
       };
   }
-}
-
-function activityOf(state: State): Activity {
-  if (isResting(state)) return "resting";
-  return isWaiting(state) ? "waiting" : "active";
 }

@@ -1,11 +1,11 @@
 /**
- * The end of a driver in a shutdown.
+ * The end of a driver when its process shuts down, or leaves the session to others.
  */
 import { releaseLease } from "../log/driver-errors.js";
 import { close, type Driver, dispatch } from "./driver.js";
 
 /** Starts only calls that are committed as running. Ends when all effects have settled, or after `graceMs`. */
-export async function drain(driver: Driver, graceMs: number): Promise<void> {
+export async function drain(driver: Driver, graceMs: number, reason: "shutdown" | "left"): Promise<void> {
   if (driver.closed) return;
   let cancel = () => {};
   await new Promise<void>((settled) => {
@@ -16,5 +16,5 @@ export async function drain(driver: Driver, graceMs: number): Promise<void> {
   cancel();
   if (driver.closed) return;
   await releaseLease(driver.parts.store, driver.kept.lease);
-  close(driver, { type: "interrupted", reason: "shutdown" });
+  close(driver, { type: "interrupted", reason });
 }

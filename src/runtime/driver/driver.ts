@@ -116,11 +116,13 @@ async function flush(driver: Driver): Promise<void> {
       const ids = idsOf(batch);
       const leaves = driver.draining === null && driver.pending.length === 0 && isIdle(driver, state);
       const isEmpty = draft.steps.length === 0 && ids === noIds && !leaves;
+      const reason = abortReason(draft.steps, state, driver.hearers);
+      const onUnsure = () => cancelUnwanted(driver, batch, state, reason);
       // The new keys come first: on Node 20, adding keys to a copy is twenty times slower.
-      const beside = { dueAt: dueOf(effectsOf(driver, state)), release: leaves, ...ids };
+      const beside = { dueAt: dueOf(effectsOf(driver, state)), release: leaves, onUnsure, ...ids };
       const written = isEmpty ? nothingWritten : await commit(driver, draft.steps, state, beside);
       if (written.type === "failed") close(driver, written.closing);
-      else continueAfter(driver, batch, draft, ids, written);
+      else continueAfter(driver, batch, draft, ids, written, reason);
       for (const one of batch) one.done?.(written.type !== "failed");
     }
   } catch (error) {
@@ -136,15 +138,15 @@ function leaveOut(driver: Driver, { events, settled, done }: PendingCommit): voi
   done?.(false);
 }
 
-/** Acts upon a commit: publishes it, and starts and cancels effects. */
+/** Acts on a commit: publishes it, and cancels and starts effects. */
 function continueAfter(
   driver: Driver,
   batch: readonly PendingCommit[],
   draft: Draft,
   { consume }: AllIds,
   written: WriteResult,
+  reason: () => unknown,
 ): void {
-  const reason = abortReason(draft.steps, draft.state(), driver.hearers);
   if (written !== nothingWritten) {
     driver.state = draft.state();
     driver.onCommitted(draft.steps);
@@ -157,7 +159,8 @@ function continueAfter(
   for (const id of consume) driver.taken?.delete(id);
   if (driver.taken?.size === 0) driver.taken = null;
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
-  startAndAbort(driver, reason);
+  cancelUnwanted(driver, batch, driver.state, reason);
+  startMissing(driver);
 }
 
 function effectsOf(driver: Driver, state: State): readonly Effect[] {
@@ -212,14 +215,23 @@ function performImmediate(driver: Driver, draft: Draft): boolean {
   return applied;
 }
 
-/** Cancels effects that are no longer wanted, and starts wanted effects that are not running. */
-function startAndAbort(driver: Driver, reason: () => unknown): void {
+/**
+ * Cancels effects that a durable commit no longer wants, except for those that settled with it. An effect may wait for the lease
+ * beside the driver, and would begin first.
+ */
+function cancelUnwanted(driver: Driver, batch: readonly PendingCommit[], state: State, reason: () => unknown): void {
+  const { jobs } = driver;
+  const wanted = effectsOf(driver, state);
+  for (const [key, { cancellation }] of jobs) {
+    if (wanted.some((effect) => effect.key === key) || batch.some(({ settled }) => settled === key)) continue;
+    jobs.delete(key);
+    abort(cancellation, reason);
+  }
+}
+
+/** Starts wanted effects that are not running. */
+function startMissing(driver: Driver): void {
   const { jobs, draining } = driver;
-  for (const [key, { cancellation }] of jobs)
-    if (!isWanted(driver, key)) {
-      jobs.delete(key);
-      abort(cancellation, reason);
-    }
   for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
   leaveIfDone(driver);

@@ -8,6 +8,7 @@
 
 import { freeze } from "../../core/data/freeze.js";
 import type { HookRecord } from "../../core/machine/event.js";
+import type { PermissionRule } from "../../core/machine/reserved-events.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { AnyTool, PermissionRequest } from "../../ports/tool.js";
@@ -23,10 +24,11 @@ import { permissionContext, sentMessages } from "./permission-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";
 
 /** An answer of a permission check, copied. */
-export type PlainPermission =
+export type PlainPermission = (
   | { readonly verdict: "allow" }
   | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
-  | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: true };
+  | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: true }
+) & { readonly rule?: PermissionRule };
 
 /** Whether a call needs an approval; `question` says why, if the tool could not tell. */
 export type ApprovalNeed = { readonly isNeeded: boolean; readonly question?: string };
@@ -147,23 +149,46 @@ function deniedBy(failure: CheckFailure): ReadPermission {
 /** A copy of an answer; undefined if it has an unknown shape. Throws what its getters throw. */
 function plainPermission(answer: unknown): PlainPermission | undefined {
   const members: object = typeof answer === "object" && answer !== null ? answer : { verdict: answer };
-  const { verdict, question, expiresInMs, reason, stopRun } = members as { readonly [name: string]: unknown };
+  const { verdict, question, expiresInMs, reason, stopRun, rule } = members as { readonly [name: string]: unknown };
+  const byRule = rule === undefined ? {} : { rule: plainRule(rule) };
   switch (verdict) {
     case "allow":
-      return { verdict };
+      return { verdict, ...byRule };
     case "ask":
       return {
         verdict,
         ...(question === undefined ? {} : { question: textOfError(question) }),
         ...(isTime(expiresInMs) ? { expiresInMs } : {}),
+        ...byRule,
       };
     case "deny": {
       const why = "reason" in members ? textOfError(reason) : toolNotAllowed;
-      return { verdict, reason: why, ...(stopRun === true ? { stopRun } : {}) };
+      return { verdict, reason: why, ...(stopRun === true ? { stopRun } : {}), ...byRule };
     }
     default:
       return undefined;
   }
+}
+
+const ruleWords = {
+  verdict: ["allow", "ask", "deny"],
+  kind: ["tool", "command", "path", "domain"],
+  scope: ["session", "project", "user", "folder", "option"],
+} as const;
+const longestPattern = 1_000;
+
+/** A copy of a rule. Throws if it is none: a decision whose reason cannot be kept is refused. */
+function plainRule(rule: unknown): PermissionRule {
+  const members: { readonly [name: string]: unknown } = typeof rule === "object" && rule !== null ? { ...rule } : {};
+  const word = <Name extends keyof typeof ruleWords>(name: Name): (typeof ruleWords)[Name][number] => {
+    const found = ruleWords[name].find((one) => one === members[name]);
+    if (found === undefined) throw new TypeError(`the rule's ${name} must be ${ruleWords[name].join(", ")}`);
+    return found;
+  };
+  const { pattern } = members;
+  if (typeof pattern !== "string" || pattern.length > longestPattern)
+    throw new TypeError(`the rule's pattern must be a text of at most ${longestPattern} characters`);
+  return { verdict: word("verdict"), kind: word("kind"), pattern, scope: word("scope") };
 }
 
 function isTime(ms: unknown): ms is number {

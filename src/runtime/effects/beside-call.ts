@@ -6,10 +6,10 @@
  * 2. A hook is asked about one thing at a time. What streams meanwhile is part of what it is asked next.
  * 3. If a hook holds the answer back, no delta of the attempt is published before all hooks let it pass.
  */
-import { isPaused } from "../../core/data/finish-reason.js";
 import { freeze } from "../../core/data/freeze.js";
 import { toolCallsOf, untrimmedTextOf } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
+import { continuedText } from "../../core/transcript/run-record.js";
 import type { ModelStreamSubject } from "../../ports/hook.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { CompiledHook } from "../agent/compile-hooks.js";
@@ -69,8 +69,7 @@ export function watchCall(
   const stopListening = onCancel(wanted, () => abort(cancellation, wanted.reason));
   const held: MessageDelta[] = [];
   const holds = hooks.besideLLMCall.some((hook) => hook.holds);
-  const { run } = context.transcript;
-  const before = run?.purpose === "continue" ? run.answer : "";
+  const before = continuedText(context.transcript);
   let tripped: Verdict | null = null;
 
   const { modelCallIndex, attempt } = call;
@@ -123,7 +122,7 @@ export function watchCall(
     const isWhole = endOf(assembly).type !== "failed";
     if (isWhole && tripped === null) {
       const end = { ...about, stage: "output" as const, text: textOf(assembly), isComplete: true };
-      for (const watch of watches) ask(watch, { ...end, hasCalls: goesOn(assembly) });
+      for (const watch of watches) ask(watch, { ...end, hasCalls: toolCallsOf(messageOf(assembly)).length > 0 });
     }
     for (const { asked } of watches) await asked;
     stopListening();
@@ -157,13 +156,6 @@ export function watchCall(
 function recordOf({ hook: { name }, ms, outcome, message }: Watch): HookRecord {
   const record = { name, hook: "besideLLMCall", ms: Math.round(ms * 1_000) / 1_000, outcome } as const;
   return message === undefined ? record : { ...record, message };
-}
-
-/** Whether the run goes on with calls, or the provider with its turn. */
-function goesOn(assembly: MessageAssembly): boolean {
-  const end = endOf(assembly);
-  const message = messageOf(assembly);
-  return toolCallsOf(message).length > 0 || (end.type !== "failed" && isPaused(end.finishReason, message));
 }
 
 type Objection = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };

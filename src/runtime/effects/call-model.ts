@@ -17,6 +17,7 @@ import {
   type Usage,
 } from "../../core/data/message.js";
 import type { AfterFailure, EventBody, Timing } from "../../core/machine/event.js";
+import { continuedText } from "../../core/transcript/run-record.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
@@ -70,6 +71,7 @@ export async function callModel(
     cancellation: beside?.cancellation ?? cancellation,
     publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
     memory,
+    isSure: context.hold.isSure,
   };
   await streamInto(assembly, made.request, options);
   const verdict = beside === null ? passed : await beside.settled(assembly, publish);
@@ -124,7 +126,7 @@ function outputReader(
 ): PartialOutputReader | undefined {
   if (identity.responseFormat === undefined) return undefined;
   const publish = (item: PartialOutput) => publishPartialOutput(hearers, item);
-  return readPartialOutput({ identity, before: transcript.run?.answer ?? "", clock: parts.clock, publish });
+  return readPartialOutput({ identity, before: continuedText(transcript), clock: parts.clock, publish });
 }
 
 /** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */

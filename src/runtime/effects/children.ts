@@ -10,6 +10,7 @@ import type { ToolOutput } from "../../core/data/message.js";
 import { isLimit, type Reason } from "../../core/data/reasons.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
+import { principalIn } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { foundSoFar, type RunResult, resultOf } from "../../core/view/outcome.js";
@@ -44,7 +45,12 @@ export async function startChild(
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     limits: within(reserved, child.limits),
     ...(child.output === undefined ? {} : { options: { output: child.output.jsonSchema } }),
-    session: { ...child.sessionInfo(text), parent: { sessionId, callKey }, top: state.session?.top ?? sessionId },
+    session: {
+      ...child.sessionInfo(text),
+      parent: { sessionId, callKey },
+      top: state.session?.top ?? sessionId,
+      ...principalIn(state),
+    },
   };
   await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };

@@ -8,7 +8,7 @@
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { EventOf } from "../../core/machine/event.js";
-import type { Preparing } from "../../core/machine/state.js";
+import { isTerminal, type State } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import type { CompactionService, CompactionTask, Summary } from "../../ports/compaction.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
@@ -29,13 +29,13 @@ export async function compact(
 ): Promise<Compacted | undefined> {
   const { state, parts } = context;
   const { compaction } = parts.services;
-  if (state.status !== "preparing") return undefined;
-  const { runId } = effect;
+  if (state.status !== "preparing" && !isTerminal(state)) return undefined;
+  const ofRun = isTerminal(state) ? {} : { runId: effect.runId };
   const size = sizeOf(context);
   const cut = cutOf(state, context, size);
   const tokensBefore = Math.round(size.tokens);
   if (cut === null || compaction === null)
-    return { type: "compacted", runId, tokensBefore, fault: faultOf("nothing_to_compact", "Nothing can be replaced.") };
+    return { type: "compacted", ...ofRun, tokensBefore, fault: nothingToCompact(compaction) };
   const own = modelOf(context);
   const called = parts.compaction.model === null ? own : { ...own, model: parts.compaction.model };
   const wanted = createCancellation();
@@ -49,7 +49,7 @@ export async function compact(
   abort(wanted);
   return {
     type: "compacted",
-    runId,
+    ...ofRun,
     tokensBefore,
     ...("code" in made ? { fault: made } : replacing(cut, made, state, context, tokensBefore)),
     model: called.model.id,
@@ -65,6 +65,14 @@ function asked({ requests }: Summariser): Pick<Compacted, "requests"> {
 }
 
 type Fault = NonNullable<Compacted["fault"]>;
+
+function nothingToCompact(compaction: CompactionService | null): Fault {
+  const why =
+    compaction === null
+      ? "The agent compacts nothing: its option compaction is null."
+      : "Nothing can be replaced: what could be summed up is too short.";
+  return faultOf("nothing_to_compact", why);
+}
 
 function faultOf(code: string, message: string): Fault {
   return { code, message, retryable: false };
@@ -88,6 +96,7 @@ async function sumUp(
     size: sizeOf(context),
     summariserBudget,
     estimator: parts.services.tokens,
+    ...defined({ keep: transcript.asked?.keep }),
     ask,
   };
   const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: parts.clock });
@@ -106,7 +115,7 @@ async function sumUp(
 function replacing(
   cut: number,
   { summary, retained }: Summary,
-  { seq }: Preparing,
+  { seq }: State,
   { parts, transcript, memory }: EffectContext,
   tokensBefore: number,
 ): Partial<Compacted> {

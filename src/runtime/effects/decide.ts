@@ -19,6 +19,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { hashInput } from "../lib/hash.js";
+import { retryDefaults } from "../lib/retry-delay.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
@@ -73,7 +74,7 @@ export function* decide(
   return settle(mended?.repair === undefined ? decision : withRepair(decision, mended), { records: all });
 }
 
-/** The mended input is what the log keeps of the call, unless a hook changed it further. */
+/** The repaired input is what the log keeps of the call, unless a hook changed it further. */
 function withRepair(decision: PolicyDecision, { record, repair }: Mended): PolicyDecision {
   if (repair === undefined) return decision;
   const runs = decision.verdict === "allow" || decision.verdict === "ask";
@@ -96,7 +97,8 @@ function* decideForProvider(
   const policy: CallPolicy = { recover: "fail", provider: true };
   const asked = { verdict: "ask", policy, inputHash: hashInput(record.input) } as const;
   const question = questionOf(permission, { isNeeded: true }, false, record);
-  return { decision: { ...asked, ...question, ...expiryOf(permission, context) }, records };
+  const byRule = permission.verdict === "ask" ? ruleIn(permission) : {};
+  return { decision: { ...asked, ...question, ...expiryOf(permission, context), ...byRule }, records };
 }
 
 type Deciding = Extract<Call, { status: "deciding" }>;
@@ -199,7 +201,9 @@ function strictest(
   // The edit is the editor's approval of that input: only hooks and deny rules see it again (HITL-3).
   const isApproved =
     call.edited === undefined ? permission.verdict === "allow" && !need.isNeeded && !isRepeated : !isChangedEdit;
-  if (isApproved) return { verdict: "allow", policy, ...changed };
+  // A person's edit runs by the person's word, not by a rule.
+  if (isApproved)
+    return { verdict: "allow", policy, ...changed, ...(call.edited === undefined ? ruleIn(permission) : {}) };
   if (!isInteractive(context)) return { verdict: "deny", reason: nobodyCanApprove };
   return {
     verdict: "ask",
@@ -210,7 +214,12 @@ function strictest(
       ? { question: "A hook changed the edited input. Run it with this one?" }
       : questionOf(permission, need, isRepeated, record)),
     ...expiryOf(permission, context),
+    ...(permission.verdict === "ask" ? ruleIn(permission) : {}),
   };
+}
+
+function ruleIn({ rule }: PlainPermission): Pick<PlainPermission, "rule"> {
+  return rule === undefined ? {} : { rule };
 }
 
 function expiryOf(permission: PlainPermission, { now }: EffectContext): { readonly expiresAt?: number } {
@@ -247,7 +256,8 @@ function policyOf(tool: AnyTool, context: EffectContext): CallPolicy {
 
 function retryOf({ retry }: AnyTool): Pick<CallPolicy, "retry"> {
   if (retry === undefined) return {};
-  const { attempts = 3, backoff: { baseMs = 500, maxMs = 30_000 } = {} } = retry;
+  const { attempts = retryDefaults.attempts, backoff } = retry;
+  const { baseMs = retryDefaults.baseMs, maxMs = retryDefaults.maxMs } = backoff ?? {};
   return { retry: { attempts, baseMs, maxMs } };
 }
 

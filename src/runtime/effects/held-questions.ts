@@ -3,7 +3,7 @@
  * were let go.
  *
  * 1. The question is in the log before anybody sees it, and its answer before the tool is given it.
- * 2. It ends with its process: the call recovers as its tool says, and a run of it after that asks anew.
+ * 2. It ends with its process: the call recovers as its tool says, and a run of it after that asks again.
  * 3. While a question is open, the time limit of the tool stands still.
  */
 import type { EventBody } from "../../core/machine/event.js";

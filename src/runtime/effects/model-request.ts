@@ -3,11 +3,12 @@
  */
 import { freeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
+import type { ToolChoice } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
 import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
-import type { ModelRequest } from "../../ports/model.js";
+import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
 import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/coroutine.js";
 import { modelOf } from "../model/models.js";
@@ -45,6 +46,12 @@ function presentPrompt(context: EffectContext): Prompt {
   const { parts, transcript } = context;
   const systemPrompt = transcript.run?.options.systemPrompt ?? parts.systemPrompt;
   return { systemPrompt, specifications: offeredSpecifications(context) };
+}
+
+/** Providers refuse a request that forces a tool and does not have it. */
+function isOffered(choice: ToolChoice, tools: readonly ToolSpecification[]): boolean {
+  if (typeof choice === "object") return tools.some(({ name }) => name === choice.tool);
+  return choice !== "required" || tools.length > 0;
 }
 
 export type RequestMaterial = {
@@ -92,9 +99,32 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
   const { specifications } = texts;
   const tools =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
-  const choice = toolChoice === undefined ? {} : { toolChoice };
+  const choice = toolChoice === undefined || !isOffered(toolChoice, tools) ? {} : { toolChoice };
   // The new keys come first: to add keys to a copy is twenty times slower.
-  return freeze({ messages: Object.freeze(messages.slice()), tools, ...identity, ...options, ...choice });
+  if (messages.length <= mostCopied)
+    return freeze({ messages: Object.freeze(messages.slice()), tools, ...identity, ...options, ...choice });
+  const firstMessages = firstOf(messages);
+  const request = {
+    get messages() {
+      return firstMessages();
+    },
+    tools,
+    ...freeze({ ...identity, ...options, ...choice }),
+  };
+  return Object.freeze(request);
+}
+
+/** A longer conversation is copied when the model reads it. To copy it for each step would cost more than the step. */
+const mostCopied = 4_000;
+
+/** The present messages of an array that only grows: copied at the first call. */
+function firstOf(messages: readonly Message[]): () => readonly Message[] {
+  const { length } = messages;
+  let copy: readonly Message[] | null = null;
+  return () => {
+    copy ??= Object.freeze(messages.slice(0, length));
+    return copy;
+  };
 }
 
 /** Not every provider has a JSON mode, so the prompt asks for the shape as well. */

@@ -21,10 +21,11 @@ export function permissionContext(
   { transcript }: EffectContext,
   sent: FoundList | null,
 ): PermissionContext {
-  const { sessionId, runId, deps } = own;
+  const { sessionId, runId, principal, deps } = own;
   return Object.freeze({
     sessionId,
     runId,
+    ...(principal === undefined ? {} : { principal }),
     toolCallId,
     deps,
     get signal() {

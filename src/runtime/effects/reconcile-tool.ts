@@ -2,6 +2,7 @@
  * Asks the outside world what became of a call whose process died (REC-4).
  */
 import type { EventBody } from "../../core/machine/event.js";
+import { principalIn } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
 import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
@@ -75,7 +76,7 @@ function askOutside(
   reconcile: Reconcile,
   { input, steps }: { readonly input: unknown; readonly steps: readonly FinishedToolStep[] },
   { tool }: CompiledTool,
-  { sessionId, parts }: EffectContext,
+  { sessionId, parts, state }: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
   const own = createCancellation();
@@ -86,6 +87,7 @@ function askOutside(
     signal: signalOf(own),
     sessionId,
     runId,
+    ...principalIn(state),
     deps: depsOf(parts, sessionId, runId),
     steps,
   };

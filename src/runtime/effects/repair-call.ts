@@ -3,7 +3,7 @@
  *
  * 1. The built-in repairs come first: names that are near, and JSON with fences, comments or trailing commas. The
  *    author's function is asked about what is left.
- * 2. A call is mended once. What comes out is checked like any other call.
+ * 2. A call is repaired once. What comes out is checked like any other call.
  * 3. A slip in a name never leads to a tool that may change something: only a name that is the same but for case and
  *    separators does. Nor does the author's function lead from a read-only tool to another kind.
  */
@@ -14,7 +14,7 @@ import { foldedName, nearNames } from "../../core/data/nearest-name.js";
 import type { HookRecord, Repair } from "../../core/machine/event.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { HookContext } from "../../ports/hook.js";
-import type { RepairRequest, RepairToolCall } from "../../ports/tool.js";
+import type { RepairRequest, RepairToolCall } from "../../ports/repair.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
 import { jsonIn } from "../hooks/check-return.js";

@@ -6,7 +6,7 @@
 import { withCost } from "../../context/services.js";
 import { freeze } from "../../core/data/freeze.js";
 import { addUsage, type ModelFailure, textOf, type Usage } from "../../core/data/message.js";
-import type { SummaryRequest } from "../../core/machine/event.js";
+import type { SummaryRequest } from "../../core/machine/model-events.js";
 import type { SummaryPrompt } from "../../ports/compaction.js";
 import type { ModelRequest, RequestIdentity } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
@@ -66,6 +66,7 @@ export function createSummariser(
       cancellation,
       publish() {},
       memory: context.memory,
+      isSure: context.hold.isSure,
     });
     const end = endOf(assembly);
     const isWhole = end.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;

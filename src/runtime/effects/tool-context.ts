@@ -3,6 +3,7 @@
  *
  * Every member is the context's own: a tool that wraps another one passes on `{ ...context, deps }`, and loses nothing.
  */
+import { principalIn } from "../../core/machine/session-info.js";
 import type { ToolData } from "../../ports/session-data.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
@@ -43,7 +44,7 @@ type ContextedCall = Omit<SteppingCall, "fail" | "whileAsking">;
 
 export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext {
   const { effect, record, context, signal } = call;
-  const { sessionId, parts, hearers, transcript } = context;
+  const { sessionId, parts, hearers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
   return {
     get signal() {
@@ -54,6 +55,7 @@ export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext 
     attempt,
     sessionId,
     runId,
+    ...principalIn(state),
     deps: depsOf(parts, sessionId, runId),
     services: parts.services,
     progress: (note) => publishProgress(hearers, callKey, note),

@@ -8,6 +8,7 @@
 
 import { freeze } from "../../core/data/freeze.js";
 import type { HookPoint, HookRecord } from "../../core/machine/event.js";
+import { principalIn } from "../../core/machine/session-info.js";
 import type { HookContext } from "../../ports/hook.js";
 import type { CompiledHook } from "../agent/compile-hooks.js";
 import { depsOf } from "../agent/local-run-options.js";
@@ -139,12 +140,13 @@ function runIdOf({ transcript }: EffectContext): string {
 
 /** The signal is made only for code that reads it. */
 function createContext(context: EffectContext): OwnHookContext {
-  const { sessionId, parts, transcript } = context;
+  const { sessionId, parts, transcript, state } = context;
   const runId = runIdOf(context);
   const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
     sessionId,
     runId,
+    ...principalIn(state),
     deps: depsOf(parts, sessionId, runId),
     get signal() {
       return signalOf(cancellation);

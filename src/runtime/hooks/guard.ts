@@ -31,8 +31,12 @@ export type GuardOutput = GuardInput & {
 };
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a guard that lets it pass needs no return statement.
-type GuardVerdict = void | { readonly trip: string };
+type GuardVerdict = void | {
+  /** Why the run ends. */
+  readonly trip: string;
+};
 
+/** What a guard looks at, and when. */
 export type GuardOptions = {
   /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;

@@ -11,9 +11,16 @@ import { transitionTable } from "../../core/machine/transition-table.js";
 import { PawlError } from "../../errors.js";
 import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
 import { releaseLease } from "./driver-errors.js";
+import { keepTogether } from "./kept-transcripts.js";
 
 /** The same store, except that answers of a wrong shape throw `store_corrupt`. */
 export function checkedStore(store: Store): Store {
+  const checked = checking(store);
+  keepTogether(store, checked);
+  return checked;
+}
+
+function checking(store: Store): Store {
   return {
     ...delegating(store),
     async claim(sessionId, options) {
@@ -72,11 +79,13 @@ function delegating(store: Store): Store {
     read: (sessionId, after, limit) => store.read(sessionId, after, limit),
     post: (sessionId, message) => store.post(sessionId, message),
     inbox: (sessionId) => store.inbox(sessionId),
+    messageIds: (sessionId, options) => store.messageIds(sessionId, options),
     list: (options) => store.list(options),
     describe: (sessionId) => store.describe(sessionId),
     asking: (options) => store.asking(options),
     due: (now, limit, isDead) => store.due(now, limit, isDead),
     watch: (listener) => store.watch(listener),
+    tellsAllChanges: store.tellsAllChanges === true,
     putBlob: (sessionId, bytes) => store.putBlob(sessionId, bytes),
     getBlob: (sessionId, hash) => store.getBlob(sessionId, hash),
     delete: (sessionId, options) => store.delete(sessionId, options),

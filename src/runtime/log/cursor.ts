@@ -15,6 +15,11 @@ export function behindEntry(seq: number): Cursor {
   return { seq, index: Number.POSITIVE_INFINITY };
 }
 
+/** The cursor as text, as `parseCursor` reads it. */
+export function cursorText({ seq, index }: Cursor): string {
+  return Number.isFinite(index) ? `${seq}.${index}` : `${seq}`;
+}
+
 /** Behind one event. */
 export function behindEvent({ seq, index }: PublicEvent): Cursor {
   return { seq, index };

@@ -29,6 +29,14 @@ export function throwNoSession(sessionId: string): never {
   );
 }
 
+/** Another process carries the session on, and the caller does not want to wait for it. */
+export function heldError(sessionId: string): PawlError {
+  return new PawlError(
+    "session_busy",
+    `Another process carries session ${sessionId} on. Leave it to that process, or resume with follow: true to wait for it.`,
+  );
+}
+
 /** The message was not sent: after a shutdown an agent takes nothing up. */
 export function shutDownError(name: string, sessionId: string): PawlError {
   return new PawlError(

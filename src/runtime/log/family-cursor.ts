@@ -6,7 +6,7 @@
  * their positions, because all open calls of a session belong to one step. To callers the text is opaque.
  */
 import { PawlError } from "../../errors.js";
-import { type Cursor, parseCursor } from "./cursor.js";
+import { type Cursor, cursorText, parseCursor } from "./cursor.js";
 
 /** The place of a child: behind an event, or behind all of its run. */
 export type ChildPlace = Cursor | "end";
@@ -31,7 +31,7 @@ const longestCursor = 256 * 1_024;
 const deepestPath = 64;
 
 export function familyCursorText(root: Placed): string {
-  const texts = [placeText(root.place)];
+  const texts = [cursorText(root.place)];
   addPlaces(root, "", texts);
   return texts.join("~");
 }
@@ -41,14 +41,10 @@ function addPlaces({ children }: Placed, above: string, texts: string[]): void {
     const path = `${above}${position}`;
     if (child.part === "told") texts.push(`c${path}:end`);
     else if (child.part === "telling" && child.place.seq > 0) {
-      texts.push(`c${path}:${placeText(child.place)}`);
+      texts.push(`c${path}:${cursorText(child.place)}`);
       addPlaces(child, `${path}-`, texts);
     }
   }
-}
-
-function placeText({ seq, index }: Cursor): string {
-  return Number.isFinite(index) ? `${seq}.${index}` : `${seq}`;
 }
 
 /** Reads a cursor. The place of an event, or the number of an entry, is one without children. @throws PawlError `bad_input` */

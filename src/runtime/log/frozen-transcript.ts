@@ -8,9 +8,9 @@ import type { Entry, Event } from "../../core/machine/event.js";
 import { appendEntry, type Transcript } from "../../core/transcript/transcript.js";
 
 export function appendFrozen(transcript: Transcript, entry: Entry): void {
-  const { messages } = transcript;
-  const known = mayReplaceMessages(entry.event) ? 0 : messages.length;
+  const known = mayReplaceMessages(entry.event) ? 0 : transcript.messages.length;
   appendEntry(transcript, entry);
+  const { messages } = transcript;
   for (let index = known; index < messages.length; index += 1) freeze(messages[index]);
 }
 

@@ -2,6 +2,7 @@
  * The runs of a session that have not ended: the one under way, those in the queue, and those whose requests are in the
  * inbox.
  */
+import { isCompacting } from "../../core/machine/asked-compaction.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 
@@ -23,6 +24,8 @@ export async function openRun(store: Runs, sessionId: string, state: State, runI
 }
 
 function runIn(state: State, runId: string | undefined): string | null {
+  // The compaction of a session at rest goes by the name of the last run.
+  if (runId === undefined && isCompacting(state)) return state.runId;
   const present = isResting(state) ? null : state.runId;
   if (runId === undefined || present === runId) return present;
   return state.queue.some((one) => one.kind === "run" && one.runId === runId) ? runId : null;

@@ -7,7 +7,7 @@ import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import { openQuestions } from "./open-questions.js";
 import { openRun } from "./open-runs.js";
-import { findFinalEvent, loadTranscript } from "./read-log.js";
+import { findFinalEvent, readTranscript } from "./read-log.js";
 
 /**
  * The result of the present or last run; null if the run goes on. A run whose questions are all answered goes on, too,
@@ -21,7 +21,7 @@ export async function presentResult(
   if (state.status === "idle") return null;
   const approvals = state.status === "awaiting_human" ? await openQuestions(store, sessionId, state) : [];
   if (state.status === "awaiting_human" && approvals.length === 0) return null;
-  const result = resultOf(sessionId, state, await loadTranscript(store, sessionId, state));
+  const result = resultOf(sessionId, state, await readTranscript(store, sessionId, state));
   return result?.status === "awaiting_human" ? { ...result, approvals } : result;
 }
 

@@ -18,6 +18,7 @@ import type { Store } from "../../ports/store.js";
 import { type CommittedEntry, sentCall } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
 import { appendFrozen } from "./frozen-transcript.js";
+import { keepTranscript, keptTranscript } from "./kept-transcripts.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
 import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
 import { dataBefore } from "./session-data.js";
@@ -39,6 +40,25 @@ export async function loadTranscript(
   for await (const entry of readEntries(store, sessionId, readFrom - 1, state.seq)) appendFrozen(transcript, entry);
   // The entry that says so may come before `readFrom`.
   if (readFrom > 1 && wasHandedOver(state) && transcript.run !== null) endOverrides(transcript.run);
+  return transcript;
+}
+
+/** The same, for anyone who only reads: a long conversation is read from a place near the state, if this process has read it before. */
+export async function readTranscript(
+  store: Pick<Store, "read" | "getBlob">,
+  sessionId: string,
+  state: State,
+): Promise<Transcript> {
+  if (state.context.readFrom > 1 || state.context.dataBlob !== undefined)
+    return loadTranscript(store, sessionId, state);
+  const { seq, transcript } = (await keptTranscript(store, sessionId, state)) ?? {
+    seq: 0,
+    transcript: createTranscript(),
+  };
+  for await (const entry of readEntries(store, sessionId, seq, state.seq)) {
+    appendFrozen(transcript, entry);
+    keepTranscript(store, sessionId, state, entry, transcript);
+  }
   return transcript;
 }
 
@@ -82,7 +102,7 @@ export type Follower = {
 export async function openFollower(store: LogStore, sessionId: string, seq: number): Promise<Follower> {
   const row = seq <= 0 ? null : await store.loadAt(sessionId, seq);
   const state = row === null ? initialState : row.state;
-  const transcript = row === null ? createTranscript() : await loadTranscript(store, sessionId, state);
+  const transcript = row === null ? createTranscript() : await readTranscript(store, sessionId, state);
   return { sessionId, store, state, transcript, questions: new Map() };
 }
 

@@ -24,12 +24,21 @@ function hasContent(part: AssistantPart): boolean {
 }
 
 /** A part of text that may still grow. `index` is its position in the message. */
-export type OpenTextPart = { readonly id: string; readonly type: "text" | "reasoning"; readonly index: number };
+export type OpenTextPart = {
+  /** The id that the deltas name. */
+  readonly id: string;
+  /** The kind of the part. */
+  readonly type: "text" | "reasoning";
+  /** The index of the part in the message. */
+  readonly index: number;
+};
 
 /** The arguments of a tool call, as far as the model has written them. */
 export type WrittenInput = {
+  /** The id that the deltas name. */
   readonly id: string;
   readonly name: string;
+  /** The arguments so far. */
   readonly text: string;
   /** Whether the model's provider runs the call. */
   readonly providerExecuted?: true;

@@ -11,8 +11,11 @@ import { createRetryPolicy } from "./retry.js";
 
 /** A model to fall back on, with a retry policy and timeouts of its own if they differ from the agent's. */
 export type Fallback<ModelLike = Model> = {
+  /** The model. */
   readonly model: ModelLike;
+  /** Its retry policy. Default: the agent's. */
   readonly retry?: RetryOptions | RetryPolicy;
+  /** How long to wait for it. Default: the agent's. */
   readonly timeouts?: ModelTimeouts;
 };
 

@@ -21,7 +21,7 @@ export type DeepPartial<Value> = Value extends readonly (infer Item)[]
 
 /**
  * The answer of a run with the option `output` while it is streamed, as far as it can be read. It is not validated. A
- * new attempt starts anew. It comes live only: no event of the log and no result holds it.
+ * new attempt starts again. It comes live only: no event of the log and no result holds it.
  */
 export type PartialOutput<Output = never> = {
   readonly type: "partial_output";

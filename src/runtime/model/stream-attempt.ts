@@ -4,7 +4,8 @@
  *
  * 1. The end is settled once, and at once: nothing waits for a model that does not look at its signal (RTRY-5).
  * 2. Deltas after the end are dropped.
- * 3. A request of which nothing was answered is sent again at once, within the attempt: no delta of it is published.
+ * 3. A request of which nothing was answered is sent again at once, within the attempt: no delta of it is published. But it is
+ *    not sent if the attempt is over, or if the process is not sure of its lease any more: then the attempt has failed.
  */
 import type { ModelFailure } from "../../core/data/message.js";
 import { mayHaveListeners } from "../../platform/process.js";
@@ -21,6 +22,8 @@ export type StreamOptions = {
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
   readonly memory: SpareController;
+  /** Whether the process is sure of its lease. */
+  readonly isSure: () => boolean;
 };
 
 /**
@@ -31,7 +34,7 @@ export type SpareController = { spareController: AbortController | null };
 
 /** Streams into the assembly; resolves when the assembly has its end. */
 export function streamInto(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
-  const { model, timeouts, clock, cancellation, publish, memory } = options;
+  const { model, timeouts, clock, cancellation, publish, memory, isSure } = options;
   const attempt = memory.spareController ?? new AbortController();
   memory.spareController = null;
   return new Promise((resolve) => {
@@ -66,7 +69,7 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
     async function pump(): Promise<boolean> {
       const deltas = iteratorOf(model.stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
-        if (assembly.seq === 0 && assembly.resends < mostResends && isUnanswered(next.value)) {
+        if (assembly.seq === 0 && assembly.resends < mostResends && isUnanswered(next.value) && isSure()) {
           endStream(deltas);
           return true;
         }
@@ -86,7 +89,7 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
     }
 
     async function send(): Promise<void> {
-      while (await pump()) assembly.resends += 1;
+      while ((await pump()) && !isOver) assembly.resends += 1;
     }
 
     stopListening = onCancel(cancellation, () =>

@@ -24,15 +24,21 @@ type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { reado
 export type Callbacks = {
   /** Called with each piece of the model's text as it arrives. */
   readonly onText?: (text: string) => unknown;
+  /** Called with each tool call. */
   readonly onToolCall?: (event: EventNamed<"tool_call">) => unknown;
+  /** Called with each result of a tool call. */
   readonly onToolResult?: (event: EventNamed<"tool_result">) => unknown;
+  /** Called when a model call has ended. */
   readonly onStepFinish?: (event: EventNamed<"step_finished">) => unknown;
+  /** Called with the result of a run. */
   readonly onResponse?: (result: RunResult) => unknown;
+  /** Called when a conversation was compacted. */
   readonly onCompacted?: (event: EventNamed<"compacted">) => unknown;
 };
 
 /** Who observes an agent's runs, and what is redacted. */
 export type WatchOptions = Callbacks & {
+  /** They are told what happens, and change nothing. */
   readonly observers?: readonly Observer[];
   /** Redacts texts before they go into a trace or a warning. Default: removes keys of known shapes. */
   readonly redact?: Redact;

@@ -12,6 +12,7 @@ import type { Json } from "../../core/data/message.js";
 /** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
 
+/** What is removed from texts. */
 export type RedactOptions = {
   /**
    * Secrets by value. They are also found where JSON has escaped them, once or several times. Values shorter than 6
@@ -52,6 +53,10 @@ const knownShapes: readonly RegExp[] = [
   /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s]|\\(?!")){1,20000}/g,
 ];
 
+/** What every text holds that a known shape matches. Most texts hold nothing of it, and are looked through once. */
+const mayHoldKnown =
+  /sk[-_]|[rp]k_|AIza|A[KS]IA|gh[pousr]_|github_pat_|npm_|xai_|gsk_|hf_|glpat-|xox|eyJ|Bearer |Basic |:\/\/|-----BEGIN/;
+
 /** Creates a redaction that removes keys of known shapes, the given values, and what the given patterns match. */
 export function createRedaction(options: RedactOptions = {}): Redact {
   checkOptions("createRedaction()", redactRules, options);
@@ -64,7 +69,8 @@ export function createRedaction(options: RedactOptions = {}): Redact {
     // Without a backslash, nothing in the text is escaped.
     if (skeletons.length > 0 && shown.includes("\\")) shown = maskEscaped(shown, skeletons);
     for (const shape of shapes) shown = shown.replace(shape, mask);
-    for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
+    if (mayHoldKnown.test(shown))
+      for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
     return shown;
   };
 }

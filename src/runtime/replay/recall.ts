@@ -190,6 +190,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "data_changed":
       case "run_started":
       case "run_queued":
+      case "compaction_requested":
       case "compacted":
       case "timer_fired":
       case "answered":

@@ -2,7 +2,7 @@
  * A run that somebody in this process waits for, and that is not driven here: the questions of its family are its
  * result, and its children are attended to.
  *
- * 1. Whoever waits for a parent waits for its children, too: if the process that holds a child dies, this one takes the
+ * 1. Anyone who waits for a parent waits for its children, too: if the process that holds a child dies, this one takes the
  *    child over, as it would take over the session that is waited for.
  * 2. A child that cannot go on here (its store failed) ends the wait for the parent with that failure.
  */
@@ -60,7 +60,7 @@ async function sendStrangersAway(session: Parent, state: State): Promise<void> {
   if (session.driver === null) sendAway(session, session.waiters.filter(isStranger));
 }
 
-/** Whoever gets the result may end the process: the children that ask are not held any more then. */
+/** Anyone who gets the result may end the process: the children that ask are not held any more then. */
 async function letAskingGo(state: State, family: AgentFamily): Promise<void> {
   const asking = childCallsOf(state).filter(({ askedAt }) => askedAt !== undefined);
   await Promise.allSettled(asking.map(({ name, childId }) => childAgentOf(name, family)?.letGo(childId)));

@@ -14,7 +14,7 @@ import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
-import { lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
+import { heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
 import { withHistoryInBlobs } from "../log/posted-history.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
@@ -177,12 +177,22 @@ async function awaitResult(
   }
 }
 
-/** Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log. */
-export function resume(live: LocalSession, after: number): Promise<RunResult> {
+/**
+ * Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log.
+ * @throws PawlError `session_busy` if another process carries the session on, and it is not to be followed
+ */
+export function resume(
+  live: LocalSession,
+  after: number,
+  { follow: mayFollow, onTaken }: { readonly follow: boolean; readonly onTaken: () => void },
+): Promise<RunResult> {
   return using(live, async () => {
     const waiter = wait(live, { after });
     try {
-      if ((await open(live)) === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
+      const here = await open(live);
+      if (here === "held" && !mayFollow && !live.drained) throw heldError(live.sessionId);
+      if (here === "driving") onTaken();
+      if (here === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
       return resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
     } catch (error) {
       return storeFailed(live.sessionId, waiter.awaited, error, true);

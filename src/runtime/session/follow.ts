@@ -1,24 +1,25 @@
 /**
  * Follows a session that is not driven in this process, by its log: another process holds it, or it waits for somebody.
  *
- * 1. The follower looks at the log when it begins, when the store says that the session changed, and at intervals: a
- *    change is only a hint and can be missed. The interval is short while somebody waits for a run, because this process
- *    may have to take over from a dead holder.
+ * 1. The follower looks at the log when it begins and when the store says that the session changed. It has no timer while
+ *    the session is only watched, unless the store's changes are hints that can be missed: then it looks at intervals, too.
+ *    While somebody waits for a run, it looks often, because this process may have to take over from a dead holder.
  * 2. A process has one follower for each session, however many subscribers the session has.
- * 3. A session that waits for a person or a child is taken up only if it is due: a message was posted to it, or one of its
+ * 3. Between its looks, the follower of a session that is only watched holds nothing of it, unless a run goes on.
+ * 4. A session that waits for a person or a child is taken up only if it is due: a message was posted to it, or one of its
  *    waits is over.
  */
 import { dueAt } from "../../core/machine/effects.js";
-import { initialState, isWaiting, type State } from "../../core/machine/state.js";
+import { initialState, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Clock } from "../../ports/clock.js";
-import type { Store } from "../../ports/store.js";
 import { readEntries } from "../log/read-entries.js";
 import { type Follower, followEntry, openFollower } from "../log/read-log.js";
+import { type WatchedLogs, watchLog } from "./watch-logs.js";
 
 export type FollowOptions = {
   readonly sessionId: string;
-  readonly store: Store;
+  readonly logs: WatchedLogs;
   readonly clock: Clock;
   /** The last entry whose events were broadcast already. */
   readonly after: number;
@@ -45,7 +46,8 @@ const lookEveryMs = { waiting: 250, watching: 1_500 } as const;
 
 /** Starts to follow. The caller asks for the first look. */
 export function followLog(options: FollowOptions): Following {
-  const { sessionId, store, clock } = options;
+  const { sessionId, logs, clock } = options;
+  const { store } = logs;
   let follower: Follower | null = null;
   let state: State = initialState;
   let told = options.after;
@@ -97,7 +99,9 @@ export function followLog(options: FollowOptions): Following {
         mayTakeOver = again === "take over";
       } while (again !== null && !stopped);
       if (!stopped && !options.isWanted()) stop();
-      if (!stopped) cancel = clock.after(intervalMs(), () => void look(true));
+      if (!options.mayTakeOver()) forget();
+      const ms = stopped ? null : intervalMs();
+      if (ms !== null) cancel = clock.after(ms, () => void look(true));
     } catch (error) {
       stop(error);
     } finally {
@@ -105,9 +109,15 @@ export function followLog(options: FollowOptions): Following {
     }
   }
 
-  /** A session that waits for somebody is due at a known time; if it is due before, the store says so. */
-  function intervalMs(): number {
-    if (!options.mayTakeOver()) return lookEveryMs.watching;
+  /** Anyone who follows a session on while it is active needs the transcript; whoever may take over needs the state. */
+  function forget(): void {
+    if (isResting(state) || isWaiting(state)) follower = null;
+    state = initialState;
+  }
+
+  /** A session that waits for somebody is due at a known time; if it is due before, the store says so. Null: no timer. */
+  function intervalMs(): number | null {
+    if (!options.mayTakeOver()) return store.tellsAllChanges === true ? null : lookEveryMs.watching;
     if (!isWaiting(state)) return lookEveryMs.waiting;
     const due = dueAt(state);
     const untilDue = due === null ? lookEveryMs.watching : due - clock.now();
@@ -122,8 +132,7 @@ export function followLog(options: FollowOptions): Following {
     options.onEnd(error);
   }
 
-  const unwatch = store.watch((change) => {
-    if (change.sessionId !== sessionId) return;
+  const unwatch = watchLog(logs, sessionId, (change) => {
     const isParked = isWaiting(state);
     if (change.in !== "inbox" || isParked) void look(isParked);
   });

@@ -13,7 +13,6 @@ import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
-import { drain } from "../driver/drain.js";
 import { createDriver, type Driver, dispatch, lose, takeMessages, wake } from "../driver/driver.js";
 import { lateMessage } from "../driver/internal-messages.js";
 import { dropLease, keepLease, type LeaseKeeper, type Moment, momentOf } from "../driver/lease-keeper.js";
@@ -29,7 +28,6 @@ import {
   broadcastCommitted,
   broadcastFollowed,
   catchUpTo,
-  endForShutdown,
   endWithError,
   hasLastingSubscriber,
   isEmpty,
@@ -44,6 +42,7 @@ import { createProcessMemory } from "../work/effect-context.js";
 import { type Attended, leaveChildren, whileWaitedFor } from "./attend-children.js";
 import { type Following, followLog } from "./follow.js";
 import { type Inboxes, unwatchInbox, watchInbox } from "./watch-inbox.js";
+import type { WatchedLogs } from "./watch-logs.js";
 
 export type LocalSession = Broadcast &
   Turns & {
@@ -64,6 +63,7 @@ export type LocalSession = Broadcast &
 export type SessionHost = {
   readonly keeper: LeaseKeeper;
   readonly inboxes: Inboxes;
+  readonly logs: WatchedLogs;
   readonly sessions: Map<string, LocalSession>;
   readonly sayLate: (sessionId: string, message: InboxMessage) => void;
 };
@@ -261,17 +261,16 @@ function isFollowed(live: LocalSession): boolean {
 /** Follows the session, or looks at it at once if it is followed already: somebody may have begun to wait for it. */
 export function follow(live: LocalSession, first: { readonly takeOver?: boolean } = {}): void {
   if (live.drained) return;
-  const { store, clock } = live.parts;
   live.following ??= followLog({
     sessionId: live.sessionId,
-    store,
-    clock,
+    logs: live.place.logs,
+    clock: live.parts.clock,
     after: live.toldUpTo,
     onEvents: (seq, events) => broadcastFollowed(live, seq, events),
     onWaitedFor: (state) => whileWaitedFor(live, state),
     isWanted: () => isFollowed(live),
     mayTakeOver: () => live.waiters.length > 0,
-    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened anew. A driver that
+    // If the run ends meanwhile, nobody waits any more, and the session may be forgotten and opened again. A driver that
     // was started here would then run beside another one.
     takeOver: () =>
       using(live, async () => {
@@ -296,7 +295,7 @@ async function skipToPresent(live: LocalSession): Promise<void> {
   const isWatched = () => live.following !== null || hasLastingSubscriber(live);
   if (isWatched()) return;
   const { state, seq } = (await live.parts.store.load(live.sessionId)) ?? { state: initialState, seq: 0 };
-  // Whoever has come meanwhile needs every event after its place.
+  // Anyone who has come meanwhile needs every event after its place.
   if (isWatched()) return;
   const present = live.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
   const owed = live.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : present));
@@ -312,9 +311,12 @@ export type SubscribeOptions = {
   readonly stayAfter?: number;
   /** How many items may wait for the consumer. Default: 1,024. */
   readonly mostBehind?: number;
+  /** Whether deltas of one text that wait for the consumer become one. Default: false. */
+  readonly joinDeltas?: boolean;
 };
 
-export function subscribe(live: LocalSession, { runId, stayAfter, mostBehind }: SubscribeOptions = {}): Subscription {
+export function subscribe(live: LocalSession, options: SubscribeOptions = {}): Subscription {
+  const { runId, stayAfter, mostBehind, joinDeltas } = options;
   // No other subscriber or waiter needs earlier events.
   if (isSilent(live) && !isFollowed(live)) live.toldUpTo = Math.max(live.toldUpTo, stayAfter ?? 0);
   const stays = stayAfter !== undefined;
@@ -322,16 +324,7 @@ export function subscribe(live: LocalSession, { runId, stayAfter, mostBehind }: 
     unsubscribe(live, subscription);
     leaveIfIdle(live);
   };
-  const subscription = subscribeTo(live, { runId, stays, onLeave, ...defined({ mostBehind }) });
+  const subscription = subscribeTo(live, { runId, stays, onLeave, ...defined({ mostBehind, joinDeltas }) });
   if (stays && live.driver === null) follow(live);
   return subscription;
-}
-
-/** Drains the driver, and takes nothing up again. Ends when all effects have settled, or after `graceMs`. */
-export async function drainLocalSession(live: LocalSession, graceMs: number): Promise<void> {
-  live.drained = true;
-  await live.opening?.catch(() => {});
-  if (live.driver !== null) await drain(live.driver, graceMs);
-  live.following?.stop();
-  endForShutdown(live);
 }

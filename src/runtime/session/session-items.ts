@@ -30,24 +30,23 @@ export async function* sessionItems(
   seq: number,
   options: ItemsOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  const { from, signal, mostBehind, limit = Number.POSITIVE_INFINITY, live = true, until } = options;
+  const { from, signal, mostBehind, limit = Number.POSITIVE_INFINITY, live = true, until, joinDeltas } = options;
   const { sessionId, store } = source;
-  const behind = mostBehind === undefined ? {} : { mostBehind };
   const stayAfter = live === "only" || until !== undefined ? seq : Math.max(seq, from.seq);
-  const subscription = source.subscribe({ stayAfter, ...behind });
+  const subscription = source.subscribe({ stayAfter, ...defined({ mostBehind, joinDeltas }) });
   const leave = () => endSubscription(subscription);
   signal?.addEventListener("abort", leave, { once: true });
   if (signal?.aborted === true) leave();
   const items = itemsOf(subscription);
   let left = limit;
   try {
-    const known: Known = { upTo: from, attempts: new Set() };
+    const known: Known = { upTo: from, attempts: null };
     // The log that is read after this has the end of a run that has ended before.
     const ended = until !== undefined && (await hasEnded(store, sessionId, until));
     if (live !== "only")
       for await (const event of readEvents(store, sessionId, from)) {
         known.upTo = behindEvent(event);
-        if (event.type === "step_finished" || event.type === "attempt_failed") known.attempts.add(attemptOf(event));
+        if (event.type === "step_finished" || event.type === "attempt_failed") noteEnded(known, event);
         if (isWanted(event, options)) {
           yield freeze(event);
           left -= 1;
@@ -96,19 +95,20 @@ export async function* loggedEvents(
 /**
  * The items that a caller of `events` wants. `until: "run"` means the named run or, without a name, the run under way; if it
  * has ended, the items end with the log.
+ * @param items gives the items of the session from a place on
  * @param state what the caller knows of the session
  */
 export async function wantedItems(
-  source: () => ItemSource,
+  items: ItemsOf,
   store: ItemSource["store"],
   sessionId: string,
   state: State,
-  { after = 0, follow = true, until, signal, limit, live, runId }: EventsOptions,
+  { after = 0, follow = true, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
 ): Promise<AsyncGenerator<StreamItem, void, undefined>> {
-  const wanted = { from: parseCursor(after), signal, ...defined({ limit, live, runId }) };
+  const wanted = { from: parseCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
   const last = until === undefined ? undefined : await openRun(store, sessionId, state, runId);
   if (!follow || last === null) return loggedEvents(store, sessionId, wanted);
-  return sessionItems(source(), state.seq, last === undefined ? wanted : { ...wanted, until: last });
+  return items(sessionId, last === undefined ? wanted : { ...wanted, until: last });
 }
 
 async function hasEnded(store: ItemSource["store"], sessionId: string, runId: string): Promise<boolean> {
@@ -125,11 +125,15 @@ export function itemsFrom(store: Pick<Store, "load">, live: (sessionId: string) 
 }
 
 /** What the consumer got from the log: the last event, and the attempts whose messages are complete. */
-type Known = { upTo: Cursor; readonly attempts: Set<string> };
+type Known = { upTo: Cursor; attempts: Set<string> | null };
+
+function noteEnded(known: Known, attempt: Attempt): void {
+  known.attempts = (known.attempts ?? new Set()).add(attemptOf(attempt));
+}
 
 function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
-  if (item.type === "delta") return attempts.has(attemptOf(item.delta));
-  if (item.type === "snapshot" || item.type === "partial_output") return attempts.has(attemptOf(item));
+  if (item.type === "delta") return attempts?.has(attemptOf(item.delta)) === true;
+  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(attemptOf(item)) === true;
   return "seq" in item && !isBehind(item, upTo);
 }
 

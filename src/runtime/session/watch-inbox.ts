@@ -12,8 +12,8 @@ const lookAfterMs = {
   /** Mostly commits of the holder itself. */
   either: 100,
   /**
-   * A change of the log needs no read. But hints about the inbox can be missed, so a busy session reads it now and
-   * then.
+   * A change of the log needs no read. But a message may come while its driver is opened, and hints can be missed, so a
+   * busy session reads its inbox now and then.
    */
   log: 1_500,
 } as const;
@@ -61,10 +61,10 @@ function callOff(look: Look): void {
 
 function lookSoon({ clock, drivers, looks }: Inboxes, change: Change): void {
   const { sessionId } = change;
-  if (!drivers.has(sessionId)) return;
+  if (sessionId !== undefined && !drivers.has(sessionId)) return;
   const place: ChangeKind = change.in ?? "either";
   const look = looks[place];
-  look.sessionIds.add(sessionId);
+  for (const id of sessionId === undefined ? drivers.keys() : [sessionId]) look.sessionIds.add(id);
   look.cancel ??= clock.after(lookAfterMs[place], () => {
     const drivenNow = [...look.sessionIds].map((id) => drivers.get(id)).filter((driver) => driver !== undefined);
     callOff(look);

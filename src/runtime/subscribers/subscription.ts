@@ -3,7 +3,7 @@
  *
  * If a consumer falls more than 1,024 items behind, it gets one `lagged` and continues from the log. So a slow consumer
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
- * only.
+ * only. Waiting deltas of one text become one if the consumer wants that.
  */
 import { freezeInside } from "../../core/data/freeze.js";
 import type { ToolOutput } from "../../core/data/message.js";
@@ -14,18 +14,22 @@ import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
 import { partialOf } from "../model/assembled-message.js";
 import type { MessageAssembly } from "../model/message-assembly.js";
+import { type JoinedDelta, joinedWith } from "./joined-deltas.js";
 
 export const maxBehind = 1_024;
 
 /** The position of a consumer, and the items that it has not read yet. */
-export type Subscription = Omit<SubscriptionOptions, "mostBehind"> & {
+export type Subscription = Omit<SubscriptionOptions, "mostBehind" | "joinDeltas"> & {
   readonly mostBehind: number;
+  readonly joinDeltas: boolean;
   /** The session whose items are consumed. */
   readonly source: Source;
   /** The item before those of the buffer. With it, a consumer that keeps up needs no array. */
   first: StreamItem | undefined;
   buffer: StreamItem[];
   head: number;
+  /** The last item that waits, if it stands for several deltas. */
+  joined: JoinedDelta | null;
   /** Dropped events, read again from the log, the last one first. They come before all other items, and only once. */
   recovered: StreamItem[] | null;
   recoveredUpTo: number;
@@ -53,6 +57,8 @@ export type SubscriptionOptions = {
   readonly stays: boolean;
   /** How many items may wait for the consumer. Default: `maxBehind`. */
   readonly mostBehind?: number;
+  /** Default: false. */
+  readonly joinDeltas?: boolean;
   /** Called once, when no more items are wanted. */
   readonly onLeave: () => void;
 };
@@ -73,16 +79,18 @@ export type StreamedWork = {
 
 /** @param after the entry after which the consumer wants events */
 export function createSubscription(source: Source, options: SubscriptionOptions, after: number): Subscription {
-  const { runId, stays, onLeave, mostBehind = maxBehind } = options;
+  const { runId, stays, onLeave, mostBehind = maxBehind, joinDeltas = false } = options;
   const subscription: Subscription = {
     source,
     runId,
     stays,
     mostBehind,
+    joinDeltas,
     onLeave,
     first: undefined,
     buffer: [],
     head: 0,
+    joined: null,
     recovered: null,
     recoveredUpTo: 0,
     recovering: false,
@@ -114,6 +122,7 @@ export function pushItem(subscription: Subscription, item: StreamItem): void {
   const { buffer } = subscription;
   if (subscription.ended !== null || subscription.lagged || !isWanted(subscription, item)) return;
   if (item.type === "preliminary" && replaced(subscription, item)) return;
+  if (item.type === "delta" && subscription.joinDeltas && isJoined(subscription, item)) return;
   if (subscription.first === undefined && buffer.length === 0) subscription.first = item;
   else if (buffer.length - subscription.head + 1 < subscription.mostBehind) buffer.push(item);
   else {
@@ -137,6 +146,19 @@ function replaced(subscription: Subscription, item: Preliminary): boolean {
     return true;
   }
   return false;
+}
+
+/** Whether the delta has become part of the last item that waits. */
+function isJoined(subscription: Subscription, { delta }: Extract<StreamItem, { readonly type: "delta" }>): boolean {
+  const { first, buffer, head } = subscription;
+  const inBuffer = buffer.length > head;
+  const last = inBuffer ? buffer[buffer.length - 1] : first;
+  const joined = last === undefined ? null : joinedWith(last, delta, subscription.joined);
+  if (joined === null) return false;
+  subscription.joined = joined;
+  if (inBuffer) buffer[buffer.length - 1] = joined;
+  else subscription.first = joined;
+  return true;
 }
 
 function drop(subscription: Subscription): void {

@@ -10,13 +10,21 @@ import { toModelMessages } from "./ai-sdk-messages.js";
 
 /** The properties of an AI SDK tool that Pawl uses, in versions 5, 6 and 7. */
 export type AiSdkTool = {
+  /** What the tool does, for the model. */
   readonly description?: unknown;
+  /** The schema of its input. */
   readonly inputSchema: unknown;
+  /** Runs a call. */
   readonly execute?: ((input: never, options: never) => unknown) | undefined;
+  /** Whether a person is asked first. */
   readonly needsApproval?: unknown;
+  /** Makes what the model reads of an output. */
   readonly toModelOutput?: unknown;
+  /** The kind of the tool; `provider` for those of a provider. */
   readonly type?: unknown;
+  /** The provider's own name of the tool. */
   readonly id?: unknown;
+  /** The settings of a provider's tool. */
   readonly args?: unknown;
 };
 

@@ -3,7 +3,12 @@
  */
 const mark = Symbol.for("pawl.done");
 
-export type Done = { readonly [mark]: true; readonly message?: string };
+export type Done = {
+  /** Tells it from other values. */
+  readonly [mark]: true;
+  /** The answer of the run. */
+  readonly message?: string;
+};
 
 /** Return this from a tool to complete the run. The run's text is `message`; default: the text of the step. */
 export function done(message?: string): Done {
@@ -15,7 +20,9 @@ export function done(message?: string): Done {
  * step.
  */
 export class TaskComplete extends Error {
+  /** Tells the error from others. */
   override readonly name = "TaskComplete";
+  /** What the tool would have returned. */
   readonly done: Done;
 
   constructor(message?: string) {

@@ -3,6 +3,7 @@
  */
 import type { Fault } from "../../core/data/message.js";
 
+/** The code of a `StepError`. */
 export type StepErrorCode =
   /** The function of the step threw. */
   | "step_failed"
@@ -23,7 +24,9 @@ export type StepErrorCode =
 
 /** Thrown by `ctx.step` and `ctx.ask`. */
 export class StepError extends Error {
+  /** Tells the error from others. */
   override readonly name = "StepError";
+  /** What kind of error it is. It does not change between versions. */
   readonly code: StepErrorCode;
   /** The name of the step, with a count if the name came before: `fetch`, `fetch#2`. */
   readonly step: string;

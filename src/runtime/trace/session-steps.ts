@@ -1,16 +1,17 @@
 /**
  * The steps of a session, one short row each: for lists of thousands.
  */
-import { checkOptions, numberFrom, type OptionTable, wholeNumber } from "../../check-options.js";
+import { aList, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
-import { problemOfId, refusedId } from "../../core/data/ids.js";
 import { addUsage, type Usage } from "../../core/data/message.js";
-import type { CallOutcome, Purpose } from "../../core/machine/state.js";
-import { PawlError } from "../../errors.js";
+import type { CallOutcome, Purpose, Status } from "../../core/machine/state.js";
+import type { PublicEvent, PublicEventType } from "../../core/view/public-event.js";
 import type { TracedCall, TraceRecordOf } from "../../ports/trace.js";
+import { checkSessionId } from "../agent/check-run-options.js";
 import type { LogStore } from "../log/read-entries.js";
-import { readTrace, startOfStep } from "./trace-pages.js";
+import { readTrace, startOfStep, type Traced } from "./trace-pages.js";
 
+/** One step of a session, in short. */
 export type SessionStep = {
   /** The entry that prepared the step's model call. */
   readonly seq: number;
@@ -20,15 +21,21 @@ export type SessionStep = {
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly durationMs: number;
+  /** How long the model was running, with the delays between its attempts. */
+  readonly modelMs: number;
+  /** How long the session waited for a person or a result from outside, and nothing ran. */
+  readonly waitingMs: number;
   /** The attempts of the model call so far. */
   readonly attempts: number;
   /** What all attempts used. */
   readonly usage: Usage;
   /** `under_way`: the step is not over. `retried`: an attempt failed. `failed`: so did the last one. `waits`: a call waits now. */
   readonly flags: readonly ("under_way" | "retried" | "failed" | "waits")[];
+  /** Its tool calls. */
   readonly calls: readonly SessionStepCall[];
 };
 
+/** One tool call, in short. */
 export type SessionStepCall = {
   readonly callKey: string;
   readonly name: string;
@@ -38,6 +45,7 @@ export type SessionStepCall = {
   readonly durationMs: number | null;
 };
 
+/** Which steps are wanted. */
 export type StepsOptions = {
   /** Gives only steps that ended after this entry: `next` of the page before. Default: 0, the start. */
   readonly after?: number;
@@ -45,15 +53,26 @@ export type StepsOptions = {
   readonly limit?: number;
   /** Epoch milliseconds. If given, the last page ends with the step under way, as of this time. */
   readonly asOf?: number;
+  /** The types of public events that are given with the steps, for example `compacted`. Default: none. */
+  readonly events?: readonly PublicEventType[];
 };
 
+/** A page of steps. */
 export type StepsPage = {
+  /** The steps, in order. */
   readonly steps: readonly SessionStep[];
+  /** The events of the wanted types behind `after`, up to `next` or the end of the log. */
+  readonly events: readonly PublicEvent[];
   /** Where the next page begins; null if this is the last one. */
   readonly next: number | null;
 };
 
-const stepRules: OptionTable<StepsOptions> = { after: numberFrom(0), limit: wholeNumber(1), asOf: numberFrom(0) };
+const stepRules: OptionTable<StepsOptions> = {
+  after: numberFrom(0),
+  limit: wholeNumber(1),
+  asOf: numberFrom(0),
+  events: aList,
+};
 
 /**
  * A page of the steps of a session, in the order of the log. It costs the same wherever it is. Empty if there is no such
@@ -62,31 +81,28 @@ const stepRules: OptionTable<StepsOptions> = { after: numberFrom(0), limit: whol
  */
 export async function sessionSteps(store: LogStore, sessionId: string, options: StepsOptions = {}): Promise<StepsPage> {
   checkOptions("sessionSteps()", stepRules, options, { code: "bad_input" });
-  const problem = problemOfId(sessionId);
-  if (problem !== null) throw new PawlError("bad_input", refusedId("session", sessionId, problem));
+  checkSessionId(sessionId);
   const { after = 0, limit = 100, asOf } = options;
+  const wanted: ReadonlySet<PublicEventType> = new Set(options.events);
   const from = await startOfStep(store, sessionId, after);
   const steps: SessionStep[] = [];
-  let last: Parameters<typeof stepOf>[1] | null = null;
+  const events: PublicEvent[] = [];
+  let last: Traced | null = null;
   for await (const traced of readTrace(store, from, { sessionId, redact: (text) => text, content: false })) {
     last = traced;
     if (traced.seq <= after) continue;
+    for (const event of traced.events) if (wanted.has(event.type)) events.push(event);
     for (const record of traced.records) if (record.type === "step") steps.push(stepOf(record, traced));
-    if (steps.length >= limit) return freeze({ steps, next: traced.seq });
+    if (steps.length >= limit) return freeze({ steps, events, next: traced.seq });
   }
   const open = asOf === undefined ? null : (last?.underWay(asOf) ?? null);
   if (open !== null && last !== null) steps.push(stepOf(open, last));
-  return freeze({ steps, next: null });
+  return freeze({ steps, events, next: null });
 }
 
 type StepRecord = TraceRecordOf<"step">;
 
-function stepOf(
-  step: StepRecord,
-  {
-    preparedAt,
-  }: { readonly preparedAt: (step: StepRecord) => number; readonly underWay: (now: number) => StepRecord | null },
-): SessionStep {
+function stepOf(step: StepRecord, { preparedAt }: Traced): SessionStep {
   const { runId, modelCallIndex, purpose, startedAt, durationMs, attempts, calls, underWay } = step;
   const failures = attempts.filter(({ failure }) => failure !== undefined).length;
   const waits = calls.some(({ outcome, waits: all }) => outcome === undefined && all.length > 0);
@@ -96,15 +112,29 @@ function stepOf(
     ...(failures > 0 && failures === attempts.length && underWay !== true ? (["failed"] as const) : []),
     ...(underWay === true && waits ? (["waits"] as const) : []),
   ];
+  const times = timesIn(step);
   const usage = attempts.map((attempt) => attempt.usage ?? {}).reduce(addUsage, {});
   return {
     seq: preparedAt(step),
     ...{ runId, modelCallIndex, purpose, startedAt, durationMs },
+    modelMs: times.model_running ?? 0,
+    waitingMs: times.awaiting_human ?? 0,
     attempts: attempts.length,
     usage,
     flags,
     calls: calls.map(callOf),
   };
+}
+
+/** How long the session was in each state. */
+function timesIn({ startedAt, durationMs, states }: StepRecord): { readonly [status in Status]?: number } {
+  const times: { [status in Status]?: number } = {};
+  const end = startedAt + durationMs;
+  for (const [index, { at, to }] of states.entries()) {
+    const until = Math.min(end, states[index + 1]?.at ?? end);
+    times[to] = (times[to] ?? 0) + Math.max(0, until - Math.max(at, startedAt));
+  }
+  return times;
 }
 
 function callOf({ callKey, name, outcome, ran }: TracedCall): SessionStepCall {

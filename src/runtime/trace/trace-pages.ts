@@ -5,6 +5,7 @@
  * 2. The record of a run's end needs all of the run: who asks for it reads the run from its start.
  */
 import { initialState, isResting } from "../../core/machine/state.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
 import type { TraceRecord, TraceRecordOf } from "../../ports/trace.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readCommittedEntries } from "../log/read-log.js";
@@ -14,6 +15,8 @@ import { createTraceBuilder, type TraceBuilderOptions } from "./builder.js";
 /** The records that an entry completed, and the entries that prepared the steps among them. */
 export type Traced = {
   readonly seq: number;
+  /** The public events of the entry. */
+  readonly events: readonly PublicEvent[];
   readonly records: readonly TraceRecord[];
   readonly preparedAt: (step: TraceRecordOf<"step">) => number;
   readonly underWay: (now: number) => TraceRecordOf<"step"> | null;
@@ -33,7 +36,7 @@ export async function* readTrace(
   for await (const committed of readCommittedEntries(store, sessionId, from.seq)) {
     const { seq, event } = committed.entry;
     const records = builder.add(committed);
-    yield { seq, records, preparedAt, underWay: builder.underWay };
+    yield { seq, events: committed.events, records, preparedAt, underWay: builder.underWay };
     for (const record of records)
       if (record.type === "step") prepared.delete(`${record.runId}/${record.modelCallIndex}`);
     if (event.type !== "prepared") continue;

@@ -8,18 +8,19 @@ import {
   checkOptions,
   numberFrom,
   type OptionTable,
+  oneOf,
   trueOrFalse,
   wholeNumber,
 } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
-import { problemOfId, refusedId } from "../../core/data/ids.js";
-import { PawlError } from "../../errors.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
+import { checkSessionId } from "../agent/check-run-options.js";
 import type { LogStore } from "../log/read-entries.js";
 import { createRedaction, guarded, type Redact } from "../observers/redact.js";
 import type { TraceBuilderOptions } from "./builder.js";
 import { readTrace, startOfRun, startOfStep, type Traced, type TraceStart } from "./trace-pages.js";
 
+/** What a trace has. */
 export type TraceOptions = {
   /** Redacts all texts. Default: removes keys of known shapes. */
   readonly redact?: Redact;
@@ -33,16 +34,28 @@ export type TraceOptions = {
   readonly limit?: number;
 };
 
-/** The options of `sessionTracePage`: `runId` leaves out other runs. Default of `limit`: 100. */
-export type TracePageOptions = Pick<TraceOptions, "redact" | "after" | "limit"> & { readonly runId?: string };
+/** The options of `sessionTracePage`. Default of `limit`: 100. */
+export type TracePageOptions = Pick<TraceOptions, "redact" | "after" | "limit"> & {
+  /** Leaves out other runs. */
+  readonly runId?: string;
+  /** Leaves out records of other types. Steps alone cost the same wherever they are; the end of a run needs all of it. */
+  readonly type?: TraceRecord["type"];
+};
 
-export type TracePage = { readonly records: LoopTrace; readonly next: number | null };
+/** A page of a trace. */
+export type TracePage = {
+  /** The records, in order. */
+  readonly records: LoopTrace;
+  /** Where the next page begins; null if this is the last one. */
+  readonly next: number | null;
+};
 
 const pageRules: OptionTable<TracePageOptions> = {
   redact: aFunction,
   after: numberFrom(0),
   limit: wholeNumber(1),
   runId: anyText,
+  type: oneOf("run_started", "step", "compaction", "handoff", "run_finished"),
 };
 
 const traceRules: OptionTable<TraceOptions> = {
@@ -59,16 +72,11 @@ const traceRules: OptionTable<TraceOptions> = {
  */
 export async function traceSession(store: LogStore, sessionId: string, options: TraceOptions = {}): Promise<LoopTrace> {
   checkOptions("traceSession()", traceRules, options, { code: "bad_input" });
-  checkId(sessionId);
+  checkSessionId(sessionId);
   const { redact = createRedaction(), content = false, asOf, after = 0, limit = Number.POSITIVE_INFINITY } = options;
   const building = { sessionId, redact: guarded(redact), content };
   const { records } = await tracePage(store, building, { asOf, after, limit });
   return freeze(records.slice(0, limit));
-}
-
-function checkId(sessionId: string): void {
-  const problem = problemOfId(sessionId);
-  if (problem !== null) throw new PawlError("bad_input", refusedId("session", sessionId, problem));
 }
 
 /** As `traceSession`, by page. @returns `next`: where the next page begins; null if this is the last one */
@@ -78,15 +86,16 @@ export async function sessionTracePage(
   options: TracePageOptions = {},
 ): Promise<TracePage> {
   checkOptions("sessionTracePage()", pageRules, options, { code: "bad_input" });
-  checkId(sessionId);
-  const { redact = createRedaction(), after = 0, limit = 100, runId } = options;
+  checkSessionId(sessionId);
+  const { redact = createRedaction(), after = 0, limit = 100, runId, type } = options;
   const building = { sessionId, redact: guarded(redact), content: false };
-  return freeze(await tracePage(store, building, { asOf: undefined, after, limit, runId }));
+  return freeze(await tracePage(store, building, { asOf: undefined, after, limit, runId, type }));
 }
 
 type Page = Required<Pick<TraceOptions, "after" | "limit">> & {
   readonly asOf: number | undefined;
   readonly runId?: string | undefined;
+  readonly type?: TraceRecord["type"] | undefined;
 };
 
 /** A page ends with an entry, so it may have a few records more than asked for. */
@@ -104,15 +113,17 @@ async function tracePage(store: LogStore, building: TraceBuilderOptions, page: P
 async function pageFrom(
   store: LogStore,
   building: TraceBuilderOptions,
-  { after, limit, asOf, runId }: Page,
+  { after, limit, asOf, runId, type }: Page,
   from: TraceStart,
 ): Promise<TracePage> {
+  const isWanted = (record: TraceRecord) =>
+    (runId === undefined || record.runId === runId) && (type === undefined || record.type === type);
   const records: TraceRecord[] = [];
   let underWay: Traced["underWay"] = () => null;
   for await (const { seq, records: completed, underWay: openStep } of readTrace(store, from, building)) {
     underWay = openStep;
     if (seq <= after) continue;
-    for (const record of completed) if (runId === undefined || record.runId === runId) records.push(record);
+    for (const record of completed) if (isWanted(record)) records.push(record);
     if (records.length >= limit) return { records, next: seq };
   }
   const open = asOf === undefined ? null : underWay(asOf);

@@ -4,7 +4,7 @@
 
 import { freeze } from "../../core/data/freeze.js";
 import { type Message, openProviderCalls } from "../../core/data/message.js";
-import type { RunState } from "../../core/machine/state.js";
+import { type Idle, isTerminal, type State } from "../../core/machine/state.js";
 import { mayCompact } from "../../core/machine/steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
@@ -15,6 +15,8 @@ import { offeredSpecifications } from "./offered-tools.js";
 
 /** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
 const nearRatio = 0.8;
+
+type StateOfRun = Exclude<State, Idle>;
 
 /** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
 export function sizeOf(context: EffectContext): ContextSize {
@@ -54,17 +56,19 @@ function besideMessages(context: EffectContext) {
  * @param list what a context manager sends instead of the conversation
  */
 export function isCompactionDue(
-  run: RunState,
+  run: StateOfRun,
   context: EffectContext,
   list: readonly Message[] | null = null,
 ): boolean {
-  if (!isOn(context) || !mayCompact(run)) return false;
+  if (!mayCompact(run)) return false;
+  if (isAsked(run)) return cutOf(run, context, sizeOf(context)) !== null;
+  if (!isOn(context)) return false;
   const size = list === null ? sizeOf(context) : sizeOfList(list, context);
   return isDue(size, context) && cutOf(run, context, size) !== null;
 }
 
 /** Whether compaction can make room in a full context window. */
-export function canCompact(run: RunState, context: EffectContext): boolean {
+export function canCompact(run: StateOfRun, context: EffectContext): boolean {
   return isOn(context) && mayCompact(run) && cutOf(run, context, sizeOf(context)) !== null;
 }
 
@@ -80,11 +84,11 @@ export function isNearLimit(inputTokens: number | undefined, context: EffectCont
  * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has refused
  * it all the same, and the cut must make it smaller than it is.
  */
-export function cutOf(run: RunState, context: EffectContext, { tokens, budget }: ContextSize): number | null {
+export function cutOf(run: StateOfRun, context: EffectContext, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
   const isForced = !isDue({ tokens, budget }, context);
-  const cuts = cutsIn(transcript, run, isForced);
+  const cuts = cutsIn(transcript, run, isForced && !isAsked(run));
   if (cuts.length === 0) return null;
   const fixed = estimator.request({ messages: [], ...besideMessages(context) });
   const view: CompactionView = {
@@ -106,7 +110,7 @@ export function cutOf(run: RunState, context: EffectContext, { tokens, budget }:
  */
 function cutsIn(
   { messages, seqs, compaction, run }: Transcript,
-  state: RunState,
+  state: StateOfRun,
   isForced: boolean,
 ): readonly number[] {
   const first = compaction === null ? 1 : 2;
@@ -139,11 +143,21 @@ function turnsOf(messages: readonly Message[]): (index: number) => boolean {
   return (index) => turns.some((turn) => turn.first < index && index <= turn.last);
 }
 
-/** The first entry that stays. */
-function keepFromSeq(state: RunState, answerSeq: number, isForced: boolean): number {
+/** The first entry that stays. At rest, nothing waits for a model to see it. */
+function keepFromSeq(state: StateOfRun, answerSeq: number, isForced: boolean): number {
+  if (isTerminal(state)) return Number.POSITIVE_INFINITY;
   if (state.modelCallIndex === 1) return state.startSeq;
   const goesOn = "purpose" in state && (state.purpose === "continue" || state.purpose === "unpause");
   return goesOn || !isForced ? answerSeq : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Whether this compaction is made because a person asked for it, between two steps, or at rest. A request after the
+ * preparation of the step had begun does not count: `seq` is what the preparation has seen.
+ */
+function isAsked({ compactionAsked, seq, failing }: StateOfRun): boolean {
+  if (compactionAsked === undefined || compactionAsked.dropped !== undefined) return false;
+  return compactionAsked.seq <= seq && failing === null;
 }
 
 function isOn({ parts }: EffectContext): boolean {

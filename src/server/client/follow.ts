@@ -4,6 +4,7 @@
 import { type FrameData, readFrames, type StreamFrame } from "./frames.js";
 import { type Applied, createStreamView, type StreamView } from "./view.js";
 
+/** Which stream is followed, and how. */
 export type FollowOptions = {
   /** The stream's URL: `…/v1/sessions/ID/stream`. Its query may have `runId`, `deltas` and `until`. */
   readonly url: string | URL;
@@ -21,11 +22,20 @@ export type FollowOptions = {
 };
 
 /** A frame that changed what the client holds, and what it did. `view` has the message that is being streamed. */
-export type Followed = { readonly frame: StreamFrame; readonly applied: Applied; readonly view: StreamView };
+export type Followed = {
+  /** The frame. */
+  readonly frame: StreamFrame;
+  /** What it was for the view. */
+  readonly applied: Applied;
+  /** What is known so far. */
+  readonly view: StreamView;
+};
 
 /** The server refused the stream for good: a wrong address, or no right to it. */
 export class StreamRefused extends Error {
+  /** Tells the error from others. */
   override readonly name = "StreamRefused";
+  /** The HTTP status of the answer. */
   readonly status: number;
 
   constructor(status: number, message: string) {

@@ -9,6 +9,7 @@ import type {
   Snapshot,
   Status,
   StreamItem,
+  Usage,
 } from "../../index.js";
 
 /** Where the deltas of a session come from: this process, another one, or nowhere: then only the log is told. */
@@ -17,37 +18,94 @@ export type LiveSource = "here" | "peer" | "none";
 /** Why the server ends a stream. After `end`, there is nothing more to come. */
 export type ByeReason = "drain" | "slow" | "age" | "auth" | "error" | "end";
 
+/** What the server says about the stream itself. */
 export type ControlFrame =
-  | { readonly type: "open"; readonly seq: number; readonly status: Status; readonly live: LiveSource }
-  | { readonly type: "live"; readonly live: LiveSource }
+  /** The first frame: where the log stands. */
+  | {
+      readonly type: "open";
+      readonly seq: number;
+      readonly status: Status;
+      /** Where the deltas come from. */
+      readonly live: LiveSource;
+    }
+  /** Where the deltas come from has changed. */
+  | {
+      readonly type: "live";
+      /** Where the deltas come from, from now on. */
+      readonly live: LiveSource;
+    }
   /** The place that was asked for is beyond the log: forget what you have. All follows from the beginning. */
   | { readonly type: "reset" }
-  | { readonly type: "bye"; readonly why: ByeReason; readonly retryMs: number };
+  /** The server ends the stream. */
+  | {
+      readonly type: "bye";
+      /** Why the stream ends. */
+      readonly why: ByeReason;
+      /** In how many milliseconds to ask again. */
+      readonly retryMs: number;
+    };
 
+/** The message that is being streamed. */
 export type SnapshotFrame = Snapshot;
 
 /** `n` deltas of one text as one: `delta.seq` is the number of the last of them. */
-export type DeltaFrame = { readonly type: "delta"; readonly n: number; readonly delta: MessageDelta };
+export type DeltaFrame = {
+  readonly type: "delta";
+  /** How many deltas it stands for. */
+  readonly n: number;
+  /** The delta. */
+  readonly delta: MessageDelta;
+};
 
 /** What a stream of all sessions tells beside the events of one. */
 export type ListFrame =
   /** Comes first, and after it everything that changes. So a list that is loaded after it misses nothing. */
-  | { readonly type: "list_open"; readonly approvals: ApprovalCount | null }
+  | {
+      readonly type: "list_open";
+      /** How many calls wait; null if the reader may answer none. */
+      readonly approvals: ApprovalCount | null;
+    }
   /** A session that has begun or changed, as the list of sessions has it. */
-  | { readonly type: "session"; readonly session: ListedSession }
+  | {
+      readonly type: "session";
+      /** The session as lists show it. */
+      readonly session: ListedSession;
+    }
   /** How many calls wait for an answer that the reader may give. */
   | ({ readonly type: "approvals" } & ApprovalCount)
   /** Sessions are gone, or too many have changed: load the list again. */
   | { readonly type: "list_changed" };
 
 /** `more`: there are more than these. */
-export type ApprovalCount = { readonly count: number; readonly more: boolean };
+export type ApprovalCount = {
+  /** How many calls wait. */
+  readonly count: number;
+  /** Whether there are more than these. */
+  readonly more: boolean;
+};
 
-export type ListedSession = Omit<SessionSummary, "holder"> & { readonly isHeld: boolean };
+/** A session as lists show it. */
+export type ListedSession = Omit<SessionSummary, "holder"> & {
+  /** Whether a process carries it on. */
+  readonly isHeld: boolean;
+  /** Whether it started other sessions. */
+  readonly hasChildren: boolean;
+  /** The newest run, ended or not: its model calls, and what they used. Null before the first run. */
+  readonly lastRun: {
+    readonly runId: string;
+    /** Model calls that were committed. */
+    readonly steps: number;
+    readonly usage: Usage;
+  } | null;
+};
 
 /** An item of a stream with child sessions: it says of which session it is. */
-export type FamilyFrame = FamilyItem & { readonly n?: number };
+export type FamilyFrame = FamilyItem & {
+  /** For a delta: how many deltas it stands for. */
+  readonly n?: number;
+};
 
+/** What a frame of a stream has. */
 export type FrameData =
   | PublicEvent
   | ControlFrame
@@ -58,7 +116,12 @@ export type FrameData =
   | Exclude<StreamItem, PublicEvent | Snapshot | { readonly type: "delta" }>;
 
 /** `id` is the place of an event of the log, `seq.index`. Nothing else has one. */
-export type StreamFrame = { readonly id?: string; readonly data: FrameData };
+export type StreamFrame = {
+  /** The place of an event of the log. */
+  readonly id?: string;
+  /** What happened. */
+  readonly data: FrameData;
+};
 
 /** The most characters of one frame: an entry of the log takes at most 1 MiB, and has a few events. */
 const maxFrame = 16 * 1024 * 1024;

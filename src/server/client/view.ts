@@ -11,17 +11,28 @@ import type { FamilyFrame, FrameData, StreamFrame } from "./frames.js";
 
 /** The message that is being streamed, as far as it has come. `seq` is the number of its last delta. */
 export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "open"> & {
+  /** The number of the last delta that it includes. */
   readonly seq: number;
+  /** The message so far. */
   readonly message: AssistantMessage;
   /** The arguments of calls, as far as the model has written them. */
-  readonly inputs: readonly { readonly id: string; readonly name: string; readonly text: string }[];
+  readonly inputs: readonly {
+    /** The id that the deltas name. */
+    readonly id: string;
+    readonly name: string;
+    /** The arguments so far. */
+    readonly text: string;
+  }[];
 };
 
 /** `reconnect`: something is missing; ask again for what follows `lastId`. */
 export type Applied = "event" | "partial" | "control" | "ignored" | "reconnect";
 
+/** What a reader of a stream knows so far. */
 export type StreamView = {
+  /** Takes the next frame, and says what it was. */
   readonly apply: (frame: StreamFrame) => Applied;
+  /** The message that is being streamed; null if there is none. */
   readonly partial: () => PartialMessage | null;
   /** The message that a session below is streaming, in a stream with children. */
   readonly partialOf: (sessionId: string) => PartialMessage | null;
@@ -40,9 +51,10 @@ type Building = Attempt & {
 
 type Growing = { type: "text" | "reasoning"; text: string } | { readonly type: "whole"; readonly part: AssistantPart };
 
+/** Makes a view of a stream that knows nothing yet. */
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
-  const below = new Map<string, StreamView>();
+  let below: Map<string, StreamView> | null = null;
   let building: Building | null = null;
   let ended: Attempt | null = null;
 
@@ -77,10 +89,11 @@ export function createStreamView(lastId: string | null = null): StreamView {
 
   /** In a stream with children, an id is a place in all of its sessions. Within each session, its events rise. */
   function applyOfFamily({ id, data }: StreamFrame & { readonly data: FamilyFrame }): Applied {
+    below ??= new Map();
     const view = below.get(data.sessionId) ?? createStreamView();
     below.set(data.sessionId, view);
     if (id !== undefined) last = id;
-    const place = "seq" in data ? { id: `${data.seq}.${data.index}` } : {};
+    const place = "seq" in data ? { id: placeOf(data) } : {};
     return view.apply({ ...place, data: withoutFamily(data) });
   }
 
@@ -96,7 +109,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
         return "partial";
       case "reset":
         last = null;
-        below.clear();
+        below = null;
         building = null;
         ended = null;
         return "control";
@@ -106,7 +119,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
   }
 
   const partial = () => (building === null ? null : partialOf(building));
-  return { apply, partial, partialOf: (sessionId) => below.get(sessionId)?.partial() ?? null, lastId: () => last };
+  return { apply, partial, partialOf: (sessionId) => below?.get(sessionId)?.partial() ?? null, lastId: () => last };
 }
 
 /** The data as a stream of that session alone would have it. */
@@ -146,6 +159,16 @@ export function isBehind(id: string, last: string): boolean {
   const [seq = 0, index = 0] = id.split(".").map(Number);
   const [lastSeq = 0, lastIndex = 0] = last.split(".").map(Number);
   return seq > lastSeq || (seq === lastSeq && index > lastIndex);
+}
+
+/** The place of an event in the log, `seq.index`: its id in a stream. */
+export function placeOf({ seq, index }: Pick<PublicEvent, "seq" | "index">): string {
+  return `${seq}.${index}`;
+}
+
+/** A place behind an event of an entry, or behind all of its events, in the form that can be compared. */
+export function wholePlace(place: number | string): string {
+  return typeof place === "string" && place.includes(".") ? place : behindEntry(place);
 }
 
 /** The place behind all events of an entry. */

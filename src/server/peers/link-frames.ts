@@ -3,11 +3,12 @@
  * themselves come from the store.
  */
 import type { PublicEvent, StreamItem } from "../../index.js";
+import { placeOf } from "../client/view.js";
 
 /** An item that the log does not keep. */
 export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
 
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+export type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
 
 /** What an event ends: the message of an attempt, or all of a run. */
 export type EndOfAttempt =
@@ -22,7 +23,7 @@ export type LinkFrame =
   | LiveItem;
 
 export function toldFrame(event: PublicEvent): LinkFrame {
-  const place = `${event.seq}.${event.index}`;
+  const place = placeOf(event);
   const ends = endIn(event);
   return ends === null ? { type: "told", place } : { type: "told", place, ends };
 }
@@ -58,6 +59,7 @@ export function linkFrameIn(data: unknown): LinkFrame | null {
       break;
     case "delta":
       if (!isAttempt(data.delta) || !isObject(data.delta) || typeof data.delta.kind !== "string") throw broken();
+      if (data.n !== undefined && !Number.isSafeInteger(data.n)) throw broken();
       break;
     case "snapshot":
       if (!isAttempt(data) || !isObject(data.message) || !Array.isArray(data.open)) throw broken();

@@ -2,19 +2,19 @@
  * The links of a server to the processes that hold sessions which are watched here, by session.
  */
 import {
-  type Agent,
-  type EventsOptions,
   type Holder,
   isHeldHere,
+  type SessionSource,
   type SessionSummary,
   type Store,
   type StreamItem,
 } from "../../index.js";
 import type { LiveSource } from "../client/index.js";
+import type { ReadingAgent } from "../reading-agent.js";
 import { connect } from "./connect.js";
 import { mergedItems } from "./merged-items.js";
 import type { Peers } from "./peer-options.js";
-import { createSessionLink, type SessionLink } from "./session-link.js";
+import { createSessionLink, type LinkParts, type SessionLink } from "./session-link.js";
 
 export type Links = {
   /**
@@ -22,7 +22,7 @@ export type Links = {
    * @param onLive told where live items come from, at first and whenever that changes
    */
   readonly items: (
-    session: ItemsOfSession,
+    session: SessionSource,
     after: string,
     options: { readonly signal: AbortSignal | undefined; readonly onLive?: (live: LiveSource) => void },
   ) => AsyncGenerator<StreamItem, void, undefined>;
@@ -32,15 +32,9 @@ export type Links = {
   readonly isHere: (holder: Holder) => boolean;
 };
 
-/** A session as this process reads it: by its agent, or by a client of the store. */
-export type ItemsOfSession = {
-  readonly id: string;
-  readonly events: (options: Omit<EventsOptions, "children">) => AsyncGenerator<StreamItem, void, undefined>;
-};
-
 export type LinksParts = {
   readonly store: Store;
-  readonly agents: ReadonlyMap<string, Agent>;
+  readonly agentFor: ReadingAgent;
   /** Whether this process carries runs out. */
   readonly works: boolean;
   readonly peers: Peers | null;
@@ -53,18 +47,20 @@ export function createLinks(parts: LinksParts): Links {
   const { store, peers } = parts;
   const isHere = (holder: Holder) => isThisServer(holder, peers);
 
+  const linkParts: LinkParts = {
+    describe: (sessionId) => store.describe(sessionId),
+    isHere,
+    liveHere: (summary) => liveHere(summary, parts),
+    addressOf: ({ address }) =>
+      address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
+    connect: (sessionId, address, signal) => connectTo(sessionId, address, signal, parts),
+    onEmpty: (sessionId) => links.delete(sessionId),
+  };
+
   function linkTo(sessionId: string): SessionLink {
     const known = links.get(sessionId);
     if (known !== undefined) return known;
-    const link = createSessionLink({
-      describe: () => store.describe(sessionId),
-      isHere,
-      liveHere: (summary) => liveHere(summary, parts),
-      addressOf: ({ address }) =>
-        address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
-      connect: (address, signal) => connectTo(sessionId, address, signal, parts),
-      onEmpty: () => links.delete(sessionId),
-    });
+    const link = createSessionLink(sessionId, linkParts);
     links.set(sessionId, link);
     return link;
   }
@@ -73,7 +69,7 @@ export function createLinks(parts: LinksParts): Links {
     isHere,
     items: (session, after, { signal, onLive }) =>
       mergedItems({
-        followed: session.events({ after, ...(signal === undefined ? {} : { signal }) }),
+        followed: session.events({ after, joinDeltas: true, ...(signal === undefined ? {} : { signal }) }),
         logged: (place) => session.events({ after: place, follow: false }),
         link: linkTo(session.id),
         after,
@@ -90,7 +86,7 @@ async function* connectTo(
   { peers, basePath, heartbeatMs }: LinksParts,
 ): ReturnType<typeof connect> {
   if (peers === null) return;
-  const authorization = await peers.passes.sign(address, sessionId, Date.now());
+  const authorization = peers.passes.sign(address, sessionId, Date.now());
   // The other process has a heartbeat like this one's, or the usual one.
   const silentMs = Math.max(40_000, 3 * heartbeatMs);
   yield* connect({ address, sessionId, authorization, basePath, silentMs, signal });
@@ -104,9 +100,8 @@ function isThisServer(holder: Holder, peers: Peers | null): boolean {
 }
 
 /** Deltas come from the process that holds the session. If nobody does, this one will, if it has the agent. */
-function liveHere(summary: SessionSummary | null, { agents, works, peers }: LinksParts): LiveSource {
-  if (summary === null) return "none";
-  const { holder, info } = summary;
-  if (info === null || !agents.has(info.agent)) return "none";
+async function liveHere(summary: SessionSummary | null, { agentFor, works, peers }: LinksParts): Promise<LiveSource> {
+  if (summary === null || (await agentFor(summary.sessionId, summary.info)) === undefined) return "none";
+  const { holder } = summary;
   return (holder === null ? works : isThisServer(holder, peers)) ? "here" : "none";
 }

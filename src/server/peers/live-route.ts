@@ -25,20 +25,18 @@ export const liveRoute: Route = {
   handle: live,
 };
 
-const format: EventFormat = { headers: {}, failure: () => ({ type: "broken" }), end: null };
+const format: EventFormat = { headers: {}, failure: () => ({ type: "broken" }), end: null, early: null };
 
 async function live({ request, params }: Asked, context: ServerContext) {
   const { peers, store } = context.settings;
   const id = params.id ?? "";
   const given = request.headers.get("authorization");
   const { address = null } = peers ?? {};
-  if (peers === null || address === null || !(await peers.passes.isValid(given, address, id, Date.now())))
+  if (peers === null || address === null || !peers.passes.isValid(given, address, id, Date.now()))
     throw new ServerError("unauthorized", "This is for the other processes of this server. See its option peers.");
   const held = async () => {
     const { holder = null, info = null } = (await store.describe(id)) ?? {};
-    return holder === null || info === null || !context.links.isHere(holder)
-      ? undefined
-      : context.agents.get(info.agent);
+    return holder === null || !context.links.isHere(holder) ? undefined : context.agentFor(id, info);
   };
   const session = (await held())?.session(id);
   if (session === undefined) throw new ServerError("not_found", "This process does not hold the session.");
@@ -65,7 +63,7 @@ async function* framesOf(
   signal: AbortSignal,
 ): AsyncGenerator<LinkFrame, void, undefined> {
   yield { type: "open", seq };
-  for await (const item of session.events({ after: seq, signal })) {
+  for await (const item of session.events({ after: seq, joinDeltas: true, signal })) {
     if ("seq" in item) yield toldFrame(item);
     // What was dropped comes again as a snapshot.
     else if (item.type !== "lagged") yield item;

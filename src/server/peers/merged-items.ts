@@ -8,8 +8,8 @@
  */
 import type { PublicEvent, StreamItem } from "../../index.js";
 import type { LiveSource } from "../client/index.js";
-import { isBehind } from "../client/view.js";
-import { endIn, type LiveItem } from "./link-frames.js";
+import { isBehind, placeOf } from "../client/view.js";
+import { type Attempt, endIn, type LiveItem } from "./link-frames.js";
 import type { LinkListener, SessionLink } from "./session-link.js";
 
 export type MergedSource = {
@@ -91,10 +91,6 @@ export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamI
   }
 }
 
-function placeOf({ seq, index }: PublicEvent): string {
-  return `${seq}.${index}`;
-}
-
 /** Wakes one who waits. If it rings while nobody waits, the next one does not wait. */
 function createBell(): { readonly ring: () => void; readonly rung: () => Promise<void> } {
   let isRung = false;
@@ -168,7 +164,7 @@ function createWaiting(link: SessionLink): Waiting {
   let head = 0;
   let joining = true;
   /** What has ended, by the place of the event that says so. Forgotten when the link has come as far. */
-  const over = new Map<string, string>();
+  let over: Map<string, string> | null = null;
   let restarted: string | null = null;
 
   function clear(): void {
@@ -177,23 +173,26 @@ function createWaiting(link: SessionLink): Waiting {
   }
 
   function isOver(item: LiveItem, mark: string): boolean {
-    for (const [what, place] of over) if (!isBehind(place, mark)) over.delete(what);
+    for (const [what, place] of over ?? []) if (!isBehind(place, mark)) over?.delete(what);
     if (restarted !== null && isBehind(restarted, mark)) return true;
-    return over.size > 0 && namesOf(item).some((name) => over.has(name));
+    return namesOf(item).some((name) => over?.has(name) === true);
   }
 
   return {
     add(item, mark) {
       // The snapshot that is to come includes it.
       if (joining) return;
-      if (items.length - head >= mostWaiting) {
+      const last = items.length > head ? items[items.length - 1] : undefined;
+      const joined = last?.mark === mark ? joinedWith(last.item, item) : null;
+      if (joined !== null) items[items.length - 1] = { item: joined, mark };
+      else if (items.length - head >= mostWaiting) {
         clear();
         joining = true;
       } else items.push({ item, mark });
     },
     reset() {
       clear();
-      over.clear();
+      over = null;
       joining = true;
     },
     isJoining: () => joining,
@@ -201,6 +200,7 @@ function createWaiting(link: SessionLink): Waiting {
       if (link.mark() === null) return;
       const place = placeOf(event);
       if (event.type === "restarted") restarted = place;
+      over ??= new Map();
       if (event.type === "call_complete") over.set(`call ${event.callKey}`, place);
       const end = endIn(event);
       if (end === null) return;
@@ -225,7 +225,19 @@ function createWaiting(link: SessionLink): Waiting {
   };
 }
 
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+/** At this length, a delta takes no more text from those that follow it. */
+const longestJoined = 4_096;
+
+/** Both as one, if they are deltas of one text and the second continues the first. */
+function joinedWith(item: LiveItem, next: LiveItem): LiveItem | null {
+  if (item.type !== "delta" || next.type !== "delta") return null;
+  const { delta, n = 1 } = item;
+  const { delta: more, n: count = 1 } = next;
+  if (!("text" in delta && "text" in more) || delta.kind !== more.kind || delta.id !== more.id) return null;
+  if (attemptOf(delta) !== attemptOf(more) || more.seq !== delta.seq + count) return null;
+  if ("providerMetadata" in delta || "providerMetadata" in more || delta.text.length > longestJoined) return null;
+  return { type: "delta", n: n + count, delta: { ...more, text: delta.text + more.text } };
+}
 
 function attemptOf({ runId, modelCallIndex, attempt }: Attempt): string {
   return `attempt ${runId}/${modelCallIndex}/${attempt}`;

@@ -1,9 +1,11 @@
 /**
  * The processes of a server that share a store: how they reach each other, and which of them may (SEC-19).
  */
-import { PawlError } from "../../index.js";
+import { checkNames, misconfigured } from "../option-checks.js";
+import { isSecret, shortestSecret } from "../secret.js";
 import { createPasses, type Passes } from "./passes.js";
 
+/** The other processes of a server. */
 export type PeerOptions = {
   /**
    * Where the other processes reach this server: `http://10.0.0.5:4111`, with the base path if there is one, or
@@ -27,20 +29,15 @@ export type Peers = {
 };
 
 const optionNames: ReadonlySet<string> = new Set(["address", "secret", "allow"]);
-const shortestSecret = 32;
 const longestAddress = 500;
 
 /** @throws PawlError `bad_configuration` */
 export function peersOf(options: PeerOptions | undefined): Peers | null {
   if (options === undefined) return null;
   if (typeof options !== "object" || options === null) throw misconfigured("peers must be an object.");
-  for (const name of Object.keys(options))
-    if (!optionNames.has(name))
-      throw misconfigured(
-        `peers has no option ${JSON.stringify(name.slice(0, 100))}. It has ${[...optionNames].join(", ")}.`,
-      );
+  checkNames("peers", options, optionNames);
   const { address, secret, allow } = options;
-  if (typeof secret !== "string" || secret.length < shortestSecret)
+  if (!isSecret(secret))
     throw misconfigured(`peers.secret is a text of at least ${shortestSecret} characters. createToken() makes one.`);
   if (address !== undefined && !isAddress(address))
     throw misconfigured(
@@ -74,8 +71,4 @@ function isOneOf(allow: readonly string[]): (address: string) => boolean {
 
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }

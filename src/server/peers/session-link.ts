@@ -32,31 +32,34 @@ export type SessionLink = {
   readonly snapshot: () => Snapshot | null;
 };
 
+/** What the links of a server share. */
 export type LinkParts = {
-  readonly describe: () => Promise<SessionSummary | null>;
+  readonly describe: (sessionId: string) => Promise<SessionSummary | null>;
   /** Whether a process is this one. */
   readonly isHere: (holder: Holder) => boolean;
   /** Where the live items come from if no other process can tell them. */
-  readonly liveHere: (summary: SessionSummary | null) => LiveSource;
+  readonly liveHere: (summary: SessionSummary | null) => Promise<LiveSource>;
   /** The address of a process that this one may ask; null if there is none. */
   readonly addressOf: (holder: Holder) => string | null;
-  readonly connect: (address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
+  readonly connect: (sessionId: string, address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
   /** Called when the last listener has left. */
-  readonly onEmpty: () => void;
+  readonly onEmpty: (sessionId: string) => void;
 };
 
 type Connected = { readonly holderId: string; readonly over: AbortController; isOpen: boolean };
 
 const lookEveryMs = 1_000;
 
-export function createSessionLink(parts: LinkParts): SessionLink {
+export function createSessionLink(sessionId: string, parts: LinkParts): SessionLink {
   const listeners = new Set<LinkListener>();
   let live: LiveSource | null = null;
   let connected: Connected | null = null;
   let mark: string | null = null;
-  let view: StreamView = createStreamView();
+  /** Null without a connection. */
+  let view: StreamView | null = null;
   let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
-  let looking: "no" | "once" | "again" = "no";
+  let isLooking = false;
+  let looksAgain = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isOver = false;
   /** The last entry of the log at the last look. */
@@ -71,7 +74,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
 
   function reset(): void {
     mark = null;
-    view = createStreamView();
+    view = null;
     for (const listener of listeners) listener.reset();
   }
 
@@ -83,23 +86,24 @@ export function createSessionLink(parts: LinkParts): SessionLink {
   }
 
   async function look(): Promise<void> {
-    if (looking !== "no") {
-      looking = "again";
-      return;
-    }
+    looksAgain = true;
+    if (isLooking) return;
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    do {
-      looking = "once";
+    isLooking = true;
+    while (looksAgain && !isOver) {
+      looksAgain = false;
       await lookOnce();
-    } while ((looking as string) === "again" && !isOver);
-    looking = "no";
+    }
+    isLooking = false;
   }
 
   async function lookOnce(): Promise<void> {
     let summary: SessionSummary | null;
+    let here: LiveSource;
     try {
-      summary = await parts.describe();
+      summary = await parts.describe(sessionId);
+      here = await parts.liveHere(summary);
     } catch {
       lookLater();
       return;
@@ -111,7 +115,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
     holder = found === null ? "nobody" : parts.isHere(found) ? "here" : address === null ? "unreachable" : "peer";
     if (found === null || address === null || holder !== "peer") {
       disconnect();
-      setLive(parts.liveHere(summary));
+      setLive(here);
     } else if (connected?.holderId !== found.id) {
       disconnect();
       setLive("none");
@@ -131,7 +135,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
     const own: Connected = { holderId, over: new AbortController(), isOpen: false };
     connected = own;
     try {
-      for await (const frame of parts.connect(address, own.over.signal)) {
+      for await (const frame of parts.connect(sessionId, address, own.over.signal)) {
         if (connected !== own) return;
         take(frame, own);
       }
@@ -152,12 +156,13 @@ export function createSessionLink(parts: LinkParts): SessionLink {
     if (frame.type === "open") {
       own.isOpen = true;
       reset();
+      view = createStreamView();
       mark = behindEntry(frame.seq);
       setLive("peer");
       for (const listener of listeners) listener.told();
       return;
     }
-    if (mark === null) return;
+    if (mark === null || view === null) return;
     if (frame.type === "told") {
       mark = frame.place;
       // The view needs no more of an event than what it ends.
@@ -165,7 +170,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
       for (const listener of listeners) listener.told();
       return;
     }
-    if (frame.type === "delta") view.apply({ data: { type: "delta", n: 1, delta: frame.delta } });
+    if (frame.type === "delta") view.apply({ data: { n: 1, ...frame } });
     if (frame.type === "snapshot") view.apply({ data: frame });
     for (const listener of listeners) listener.item(frame, mark);
   }
@@ -182,7 +187,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
       isOver = true;
       if (timer !== null) clearTimeout(timer);
       disconnect();
-      parts.onEmpty();
+      parts.onEmpty(sessionId);
     },
     saw(event) {
       if (event.seq <= lookedAt) return;
@@ -190,7 +195,7 @@ export function createSessionLink(parts: LinkParts): SessionLink {
     },
     mark: () => mark,
     snapshot() {
-      const partial = view.partial();
+      const partial = view?.partial() ?? null;
       if (partial === null) return null;
       const { seq, ...rest } = partial;
       return { type: "snapshot", ...rest, deltaSeq: seq };

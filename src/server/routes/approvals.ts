@@ -5,8 +5,10 @@
 import { pendingApprovals, type StoredApproval, type ToolSpecification } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
-import { infoOf, isAllowed, type ServerContext } from "../server-context.js";
+import { isAllowed, type ServerContext } from "../server-context.js";
+import { sessionInfo } from "../session-info.js";
 import { objectOf, text, whole } from "../shape.js";
+import { answeredRoutes } from "./answered.js";
 import { cursorOf, placeIn } from "./paging.js";
 
 type ApprovalPlace = { readonly askedAt: number; readonly sessionId: string; readonly callKey: string };
@@ -28,6 +30,7 @@ export const approvalRoutes: readonly Route[] = [
     answers: { 200: answers.approvals },
     handle: list,
   },
+  ...answeredRoutes,
 ];
 
 async function list({ principal, query }: Asked, context: ServerContext) {
@@ -50,7 +53,7 @@ async function list({ principal, query }: Asked, context: ServerContext) {
     if (from !== undefined && !isBehind(approval, from)) continue;
     if (session !== undefined && sessionId !== session) continue;
     if (approvals.length === most) return { status: 200, json: { approvals, next: next(last) } } as const;
-    const info = await infoOf(context, { sessionId, info: approval.session });
+    const info = await sessionInfo(context.settings.store, { sessionId, info: approval.session });
     if (!(await isAllowed(context, principal, "approvals", { id: sessionId, info }))) continue;
     const known = tools.get(sessionId) ?? (await context.client.session(sessionId).tools());
     tools.set(sessionId, known);

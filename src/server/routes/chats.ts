@@ -5,18 +5,19 @@
  *    and nobody can guess it.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
-import type { ClientSession, EventsOptions } from "../../index.js";
+import { type ClientSession, type EventsOptions, findOpenRun, PawlError } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
+import type { Answer } from "../answer.js";
 import { answers, eventStreamContent } from "../answer-shapes.js";
-import { behindEntry } from "../client/view.js";
+import { wholePlace } from "../client/view.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
 import { idFor, type Principal } from "../principal.js";
 import { redacted } from "../redacted-items.js";
-import type { Answer, Asked, Route } from "../route.js";
+import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { json, objectOf, oneOf, text } from "../shape.js";
@@ -26,9 +27,21 @@ const ui: EventFormat = {
   headers: { "x-vercel-ai-ui-message-stream": "v1" },
   failure: (errorText) => ({ type: "error", errorText }),
   end: "[DONE]",
+  // `useChat` takes a stream that ends for a whole answer, and knows a lost connection, which it can resume.
+  early: "cut",
 };
 
-const agui: EventFormat = { headers: {}, failure: (message) => ({ type: "RUN_ERROR", message }), end: null };
+const agui: EventFormat = {
+  headers: {},
+  failure: (message) => ({ type: "RUN_ERROR", message }),
+  end: null,
+  // `HttpAgent` leaves a rejection unhandled if a connection breaks off, so an event tells it.
+  early: {
+    type: "RUN_ERROR",
+    code: "connection_ended",
+    message: "The connection to this process has ended, and the run goes on. Ask for it again: runAgent({ runId }).",
+  },
+};
 
 export const chatRoutes: readonly Route[] = [
   {
@@ -66,9 +79,11 @@ export const chatRoutes: readonly Route[] = [
     async handle(asked, context) {
       const session = await chatSession(asked, context, asked.params.chat ?? "", undefined);
       if (session === null) return { status: 204, bytes: null };
+      const runId = await findOpenRun(context.settings.store, session.id);
+      if (runId === null) return { status: 204, bytes: null };
       const left = new AbortController();
-      const chunks = await resumeChat(session, left.signal);
-      return chunks === null ? { status: 204, bytes: null } : streamed(asked, context, session.id, chunks, left, ui);
+      const chunks = await resumeChat(session, runId, left.signal);
+      return streamed(asked, context, session.id, chunks, left, ui);
     },
   },
   {
@@ -137,7 +152,7 @@ async function beginOrJoin(
   if (present !== null) return present;
   if (!(await isAllowed(context, asked.principal, "begin", null)))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return postedSession(asked.principal, context, await sessionIdOf(asked.principal, chat), agentFor(context, agent));
+  return postedSession(asked.principal, context, sessionIdOf(asked.principal, chat), agentFor(context, agent));
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
@@ -147,7 +162,7 @@ async function chatSession(
   chat: string,
   agent: string | undefined,
 ): Promise<PostedSession | null> {
-  const id = await sessionIdOf(principal, chat);
+  const id = sessionIdOf(principal, chat);
   if ((await context.settings.store.describe(id)) === null) return null;
   const { asked } = await sessionFor(context, principal, "chat", id);
   return postedSession(principal, context, id, asked.info?.agent ?? agent);
@@ -162,10 +177,9 @@ function agentFor({ agents }: ServerContext, name: string | undefined): string {
   throw new ServerError("bad_input", `Name the agent of the chat. There are ${known === "" ? "none here" : known}.`);
 }
 
-/** A client's own name for a conversation says nothing to others who know it: the id is keyed. */
-/** Without a key: a chat outlives the server's secret. To know the id opens nothing, since `may` is asked for each request. */
-async function sessionIdOf(principal: Principal, chat: string): Promise<string> {
-  return `chat-${await idFor(principal, chat)}`;
+/** The id of a chat needs no secret, so a chat outlives the server's. To know it opens nothing: `may` is asked for each request. */
+function sessionIdOf(principal: Principal, chat: string): string {
+  return `chat-${idFor(principal, chat)}`;
 }
 
 /**
@@ -191,7 +205,7 @@ export function postedSession(
   const events = (options: EventsOptions = {}) => {
     const { follow = true, after, signal } = options;
     return follow
-      ? context.links.items(followed, behind(after), { signal })
+      ? toItsEnd(context.links.items(followed, wholePlace(after ?? 0), { signal }), signal)
       : followed.events({ after: after ?? 0, follow });
   };
   return {
@@ -217,9 +231,14 @@ export function postedSession(
   };
 }
 
-/** The place behind an entry, or behind an event of it. */
-function behind(after: number | string = 0): string {
-  return typeof after === "number" || !after.includes(".") ? behindEntry(after) : after;
+/** The items end before the run does if the agent of this process is shut down: that is no end of an answer. */
+async function* toItsEnd<Item>(
+  items: AsyncIterable<Item>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Item, void, undefined> {
+  yield* items;
+  if (signal?.aborted !== true)
+    throw new PawlError("shut_down", "The agent was shut down in this process. Another one carries the run on.");
 }
 
 function streamed(

@@ -2,13 +2,24 @@
  * What a session's log holds beyond its public events: entries, blobs, the trace, the requests of its model.
  */
 
-import { modelRequest, type SessionStep, sessionSteps, sessionTracePage } from "../../index.js";
+import {
+  modelRequest,
+  type PublicEvent,
+  type ReplayOptions,
+  type SessionStep,
+  sessionSteps,
+  sessionTracePage,
+  type TracePageOptions,
+} from "../../index.js";
 import { answers, bytesContent } from "../answer-shapes.js";
 import { difference, tokensOf } from "../request-parts.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { objectOf, text, whole } from "../shape.js";
+import { objectOf, oneOf, text, whole } from "../shape.js";
+import { shortened } from "../short-events.js";
+import { findingRoutes } from "./finding.js";
+import { pageIn } from "./paging.js";
 
 const pageFields = {
   after: whole("The entry to go on from.", 0, Number.MAX_SAFE_INTEGER),
@@ -17,6 +28,7 @@ const pageFields = {
 const pageOf = objectOf(pageFields);
 
 export const inspectingRoutes: readonly Route[] = [
+  ...findingRoutes,
   {
     method: "GET",
     path: "/v1/sessions/:id/entries",
@@ -48,7 +60,11 @@ export const inspectingRoutes: readonly Route[] = [
     ofSession: true,
     about:
       "The trace of a session, without the texts of models and tools. A page ends with an entry, so it may have a few records more.",
-    query: objectOf({ ...pageFields, runId: text("Only records of this run.", 200) }),
+    query: objectOf({
+      ...pageFields,
+      runId: text("Only records of this run.", 200),
+      type: oneOf("Only records of this type.", "run_started", "step", "compaction", "handoff", "run_finished"),
+    }),
     gives: { 200: "{ records, next }: `next` is the entry to go on from, null at the end" },
     answers: { 200: answers.trace },
     handle: trace,
@@ -59,9 +75,10 @@ export const inspectingRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    about: "The steps of a session, one short row each, named by `columns`. The last page has the step under way.",
+    about:
+      "The steps of a session, one short row each, named by `columns`; and the events between them, with the beginnings of long texts: runs, steers, compactions, restarts, late results, aborts, handoffs. The last page has the step under way.",
     query: pageOf,
-    gives: { 200: "{ columns, steps, next }: `next` is where to go on, null at the end" },
+    gives: { 200: "{ columns, steps, events, next }: `next` is where to go on, null at the end" },
     answers: { 200: answers.steps },
     handle: steps,
   },
@@ -85,26 +102,28 @@ export const inspectingRoutes: readonly Route[] = [
     scope: "run",
     ofSession: true,
     about: "Runs the log again with the present code and agent, writes nothing, and gives the first difference.",
-    body: objectOf({}),
+    body: objectOf({
+      policy: oneOf("Whether policies are asked again. Default: present.", "present", "recorded"),
+      prompt: oneOf("recorded: changes of the prompt and the tools are no difference.", "present", "recorded"),
+    }),
     gives: { 200: "{ replay }" },
     answers: { 200: answers.replay },
-    async handle({ principal, params }, context) {
+    async handle({ principal, params, body }, context) {
       const { asked } = await sessionFor(context, principal, "replay", params.id ?? "");
       const agent = context.agents.get(asked.info?.agent ?? "");
       if (agent === undefined)
         throw new ServerError("agent_mismatch", `The agent of session ${asked.id} is not in this process.`);
-      return { status: 200, json: { replay: shown(context, await agent.session(asked.id).replay()) } };
+      const replay = await agent.session(asked.id).replay(body as Pick<ReplayOptions, "policy" | "prompt">);
+      return { status: 200, json: { replay: shown(context, replay) } };
     },
   },
 ];
 
-async function entries({ principal, params, query }: Asked, context: ServerContext) {
-  const { asked } = await sessionFor(context, principal, "entries", params.id ?? "");
-  const { store, limits } = context.settings;
-  const { after = 0, limit = 100 } = query as { readonly after?: number; readonly limit?: number };
-  const most = Math.min(limit, limits.maxPage);
-  const page = await store.read(asked.id, after, most);
-  const next = page.length < most ? null : (page.at(-1)?.seq ?? null);
+async function entries(given: Asked, context: ServerContext) {
+  const { asked } = await sessionFor(context, given.principal, "entries", given.params.id ?? "");
+  const { after, limit } = pageIn(given, context);
+  const page = await context.settings.store.read(asked.id, after, limit);
+  const next = page.length < limit ? null : (page.at(-1)?.seq ?? null);
   return { status: 200, json: { entries: shown(context, page), next } } as const;
 }
 
@@ -121,31 +140,35 @@ async function blob({ principal, params }: Asked, context: ServerContext) {
   return { status: 200, bytes, headers } as const;
 }
 
-async function trace({ principal, params, query }: Asked, context: ServerContext) {
-  const { asked } = await sessionFor(context, principal, "read", params.id ?? "");
-  const { store, redact, limits } = context.settings;
-  const { after = 0, limit = 100, runId } = query as Page & { readonly runId?: string };
-  const page = { redact, after, limit: Math.min(limit, limits.maxPage), ...(runId === undefined ? {} : { runId }) };
+async function trace(given: Asked, context: ServerContext) {
+  const { asked } = await sessionFor(context, given.principal, "read", given.params.id ?? "");
+  const { store, redact } = context.settings;
+  const { runId, type } = given.query as Pick<TracePageOptions, "runId" | "type">;
+  const filter = { ...(runId === undefined ? {} : { runId }), ...(type === undefined ? {} : { type }) };
+  const page = { redact, ...pageIn(given, context), ...filter };
   return { status: 200, json: await sessionTracePage(store, asked.id, page) } as const;
 }
 
-type Page = { readonly after?: number; readonly limit?: number };
-
 const columns = [
-  ...["seq", "runId", "index", "startedAt", "ms", "attempts", "in", "read", "out", "flags", "calls"],
+  ...["seq", "runId", "index", "startedAt", "ms", "attempts", "in", "read", "out", "flags", "calls", "model", "waited"],
 ] as const;
 
-async function steps({ principal, params, query }: Asked, context: ServerContext) {
-  const { asked } = await sessionFor(context, principal, "read", params.id ?? "");
-  const { store, limits } = context.settings;
-  const { after = 0, limit = 100 } = query as Page;
-  const page = await sessionSteps(store, asked.id, {
-    after,
-    limit: Math.min(limit, limits.maxPage),
-    asOf: Date.now(),
+/** What a list of steps shows between them. */
+const besides: readonly PublicEvent["type"][] = [
+  ...["run_queued", "run_started", "steered", "compacted", "restarted", "late_result", "abort_requested"],
+  ...["handed_off", "final"],
+] as const;
+
+async function steps(given: Asked, context: ServerContext) {
+  const { asked } = await sessionFor(context, given.principal, "read", given.params.id ?? "");
+  const page = await sessionSteps(context.settings.store, asked.id, {
+    ...pageIn(given, context),
+    ...{ asOf: Date.now(), events: besides },
   });
   const rows = shown(context, page.steps.map(rowOf));
-  return { status: 200, json: { columns, steps: rows, next: page.next } } as const;
+  // Secrets are taken out before a text is cut: half a secret would not be known.
+  const events = page.events.map((event) => shortened(shown(context, event) as PublicEvent));
+  return { status: 200, json: { columns, steps: rows, events, next: page.next } } as const;
 }
 
 /** Rows of thousands of steps: names would be most of what is sent. */
@@ -154,7 +177,8 @@ function rowOf(step: SessionStep): readonly unknown[] {
   const { inputTokens = null, cacheReadTokens = null, outputTokens = null } = usage;
   const made = calls.map(({ name, outcome, durationMs: ms }) => [name, outcome, ms]);
   const tokens = [inputTokens, cacheReadTokens, outputTokens];
-  return [seq, runId, modelCallIndex, startedAt, durationMs, attempts, ...tokens, flags, made];
+  const times = [step.modelMs, step.waitingMs];
+  return [seq, runId, modelCallIndex, startedAt, durationMs, attempts, ...tokens, flags, made, ...times];
 }
 
 async function request({ principal, params, query }: Asked, context: ServerContext) {

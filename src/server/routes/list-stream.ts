@@ -2,12 +2,14 @@
  * One stream for a whole page: what changes in the list of sessions, how many calls wait, and one session if wanted. A
  * browser has few connections to a host.
  */
+
+import type { Answer } from "../answer.js";
 import { eventStreamContent } from "../answer-shapes.js";
 import type { ListFrame } from "../client/index.js";
-import { beatFrame, controlFrame, retryFrame } from "../frames.js";
+import { beatFrame, byeFrame, controlFrame, retryFrame } from "../frames.js";
 import type { ListWatcher } from "../list-watch.js";
 import type { Principal } from "../principal.js";
-import type { Answer, Asked, Route } from "../route.js";
+import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { flag, objectOf, text } from "../shape.js";
@@ -60,14 +62,12 @@ function withList(
   sink: Sink,
   openSession: (() => OpenStream) | null,
 ): OpenStream {
-  const alone = openSession === null ? plainStream(sink) : null;
-  if (alone !== null) sink.write(retryFrame);
-  const inner = alone ?? openSession?.();
+  const inner = openSession === null ? plainStream(sink) : openSession();
   let isOpen = false;
   const tell = (frame: ListFrame): void => {
     // What changes before the first frame is in the list that the reader loads after it.
     isOpen ||= frame.type === "list_open";
-    if (inner === undefined || !isOpen) return;
+    if (!isOpen) return;
     if (sink.unsent() > context.settings.limits.maxUnsentBytes) inner.bye("slow");
     else sink.write(controlFrame(frame));
   };
@@ -82,9 +82,9 @@ function withList(
   sink.onClose(() => context.list.leave(watcher));
   joining.then(
     (approvals) => tell({ type: "list_open", approvals }),
-    () => inner?.bye("error"),
+    () => inner.bye("error"),
   );
-  return inner ?? plainStream(sink);
+  return inner;
 }
 
 function plainStream(sink: Sink): OpenStream {
@@ -92,10 +92,11 @@ function plainStream(sink: Sink): OpenStream {
   sink.onClose(() => {
     isOver = true;
   });
+  sink.write(retryFrame);
   return {
-    bye(why, retryMs = 1_500) {
+    bye(why, retryMs) {
       if (isOver) return;
-      sink.write(controlFrame({ type: "bye", why, retryMs }));
+      sink.write(byeFrame(why, retryMs));
       sink.end();
     },
     beat() {

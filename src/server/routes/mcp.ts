@@ -3,15 +3,19 @@
  *
  * 1. Each request stands alone: any process that has the agents and the secret answers the next one.
  * 2. The run is the session's, and somebody who works carries it out. In the protocol of 2026 a client cancels a call by
- *    closing its request, so that aborts the run. A server that leaves aborts nothing.
+ *    closing its request, so that aborts the run.
+ * 3. A server that leaves aborts nothing. It answers the calls that are open: their results say that the run goes on.
  */
 
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
+import type { Answer } from "../answer.js";
 import { anyJson, eventStreamContent } from "../answer-shapes.js";
+import { mostAnswerMs, type OpenCall } from "../open-calls.js";
 import { randomText } from "../principal.js";
-import type { Answer, Asked, Route } from "../route.js";
+import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor } from "../server-context.js";
 import { ServerError } from "../server-error.js";
+import { failureLine } from "../server-options.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
 import { postedSession } from "./chats.js";
@@ -39,14 +43,19 @@ export const mcpRoutes: readonly Route[] = [
 async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
   const { request, principal, body } = asked;
   const giveBack = context.usage.takeStream(principal.id);
+  const call = context.calls.begin();
+  const end = () => {
+    giveBack();
+    call.done();
+  };
   try {
     const http = await context.mcp();
-    const response = await http(request, body, principal.id, hostFor(asked, context));
+    const response = await http(request, body, principal.id, hostFor(asked, context, call));
     const headers = Object.fromEntries(response.headers);
     const type = headers["content-type"] ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {
       const bytes = response.body === null ? null : new Uint8Array(await response.arrayBuffer());
-      giveBack();
+      end();
       return { status: response.status, bytes, headers };
     }
     const reader = response.body.getReader();
@@ -54,23 +63,23 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
       status: 200,
       headers,
       stream(sink) {
-        const open = pump(reader, sink);
+        const open = pump(reader, sink, call);
         const forget = context.streams.add(open, async () => true);
         sink.onClose(() => {
           forget();
-          giveBack();
+          end();
         });
         return open;
       },
     };
   } catch (error) {
-    giveBack();
+    end();
     throw error;
   }
 }
 
-/** The package sends its own comments while nothing happens. */
-function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink): OpenStream {
+/** The package sends its own comments while nothing happens. A stream that is to end has the answer of its call first. */
+function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call: OpenCall): OpenStream {
   let isOver = false;
   const leave = () => {
     isOver = true;
@@ -87,11 +96,18 @@ function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink): Open
     sink.end();
   }
   read().catch(() => sink.end());
-  return { bye: () => sink.end(), beat: () => {} };
+  return {
+    bye() {
+      call.leave();
+      const timer = setTimeout(() => sink.end(), mostAnswerMs);
+      sink.onClose(() => clearTimeout(timer));
+    },
+    beat: () => {},
+  };
 }
 
-function hostFor({ principal }: Asked, context: ServerContext): McpHost {
-  const { settings, agents, isDraining } = context;
+function hostFor({ principal }: Asked, context: ServerContext, { leaving }: OpenCall): McpHost {
+  const { settings, agents } = context;
   return {
     info: { name: "pawl", version: "1" },
     agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
@@ -108,20 +124,15 @@ function hostFor({ principal }: Asked, context: ServerContext): McpHost {
     makeId: () => randomText(16),
     by: principal.id,
     mayAnswer: principal.scopes.includes("approve"),
-    isLeaving: isDraining,
+    leaving: {
+      signal: leaving,
+      whereToRead: (id, runId) =>
+        `Read its result with GET ${settings.basePath}/v1/sessions/${id}/runs/${runId}?wait=30.`,
+    },
     endsWithRequest: true,
     whereToAnswer: (id) =>
       `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers; GET ${settings.basePath}/v1/approvals shows what waits.`,
     redaction: { text: settings.redact, stream: () => (item) => [item] },
-    report: (error) =>
-      settings.log({
-        at: Date.now(),
-        requestId: "",
-        principal: principal.id,
-        action: "mcp",
-        sessionId: null,
-        status: 500,
-        error,
-      }),
+    report: (error) => settings.log(failureLine("mcp", error, { principal: principal.id })),
   };
 }

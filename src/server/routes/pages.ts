@@ -21,11 +21,23 @@ export const pageRoutes: readonly Route[] = [
     answers: { 200: answers.ticket },
     handle: begin,
   },
+  {
+    method: "POST",
+    path: "/v1/ui/codes",
+    action: "code",
+    scope: "admin",
+    about:
+      "Makes a start link for one page that acts as whoever asks: its fragment is `#start=CODE`. It is good once, for ten minutes.",
+    body: objectOf({}),
+    gives: { 201: "{ code }" },
+    answers: { 201: answers.code },
+    handle: ({ principal }, { pages }) => ({ status: 201, json: { code: pages.createCode(principal) } }),
+  },
 ];
 
 async function begin({ request, body }: Asked, { pages }: ServerContext) {
   const now = Date.now();
-  const ticket = await pages.exchange((body as { readonly code: string }).code, now);
+  const ticket = pages.exchange((body as { readonly code: string }).code, now);
   if (ticket === null)
     throw new ServerError("unauthorized", "The link was used, or is too old. Ask the server for another one.");
   const { half, expiresAt } = ticket;

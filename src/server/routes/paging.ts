@@ -1,15 +1,13 @@
 /**
  * Pages: a cursor is opaque to clients.
  */
+import { fromBase64url, toBase64url } from "../base64url.js";
+import type { Asked } from "../route.js";
+import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
 export function cursorOf(place: object): string {
-  return btoa(
-    JSON.stringify(place).replace(/[^\0-\x7f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`),
-  )
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  return toBase64url(new TextEncoder().encode(JSON.stringify(place)));
 }
 
 /** @throws ServerError `bad_cursor` */
@@ -19,7 +17,7 @@ export function placeIn<Place extends object>(
 ): Place | undefined {
   if (cursor === undefined) return undefined;
   try {
-    const place = JSON.parse(atob(String(cursor).replaceAll("-", "+").replaceAll("_", "/"))) as Place;
+    const place = JSON.parse(new TextDecoder().decode(fromBase64url(String(cursor)))) as Place;
     const names = Object.keys(kinds) as (keyof Place)[];
     if (names.every((name) => typeof place[name] === kinds[name])) return place;
   } catch {
@@ -27,6 +25,21 @@ export function placeIn<Place extends object>(
   }
   throw new ServerError("bad_cursor", "The cursor is none that this server has given. Begin without one.");
 }
+
+/** The place of a session in lists: those that changed last come first. */
+type SessionPlace = { readonly updatedAt: number; readonly sessionId: string };
+
+/** @throws ServerError `bad_cursor` */
+export const sessionPlaceIn = (cursor: unknown): SessionPlace | undefined =>
+  placeIn<SessionPlace>(cursor, { updatedAt: "number", sessionId: "string" });
+
+/** The entries of a page: those behind `after`, as many as are asked for and as a page may have. */
+export function pageIn({ query }: Asked, { settings: { limits } }: ServerContext): EntryPage {
+  const { after = 0, limit = 100 } = query as Partial<EntryPage>;
+  return { after, limit: Math.min(limit, limits.maxPage) };
+}
+
+type EntryPage = { readonly after: number; readonly limit: number };
 
 /** A place among the events of a session, as text; null for the beginning. @throws ServerError `bad_cursor` */
 export function eventPlace(given: string | null | undefined): string | null {

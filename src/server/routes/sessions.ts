@@ -1,14 +1,24 @@
 /**
  * Sessions: the list, what one is, beginning one, forking and deleting one.
  */
-import type { Agent, ClientSession, RunResult, SessionInfo, SessionSummary, Status, Store } from "../../index.js";
+import {
+  type Agent,
+  findBeginning,
+  type RunResult,
+  type SessionInfo,
+  type SessionSummary,
+  type Status,
+  type Store,
+} from "../../index.js";
 import { answers } from "../answer-shapes.js";
+import type { ListedSession } from "../client/index.js";
 import { idFor, randomText } from "../principal.js";
 import type { Asked, Route } from "../route.js";
-import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import { isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
+import { sessionInfo } from "../session-info.js";
 import { json, objectOf, oneOf, text, whole } from "../shape.js";
-import { cursorOf, placeIn } from "./paging.js";
+import { cursorOf, sessionPlaceIn } from "./paging.js";
 import { postOptions, postOptionsIn } from "./post-options.js";
 
 const statuses = [
@@ -20,8 +30,6 @@ const mostLookedAt = 2_000;
 
 /** Sessions that are read at a time if few of them may be wanted. */
 const lookedAtOnce = 200;
-
-type ListPlace = { readonly updatedAt: number; readonly sessionId: string };
 
 export const sessionRoutes: readonly Route[] = [
   {
@@ -142,7 +150,7 @@ async function list({ principal, query }: Asked, context: ServerContext) {
     ...(agent === undefined ? {} : { agent }),
   };
   const found: unknown[] = [];
-  let after = placeIn<ListPlace>(cursor, { updatedAt: "number", sessionId: "string" });
+  let after = sessionPlaceIn(cursor);
   let isWhole = false;
   for (let looked = 0; found.length < most && looked < mostLookedAt && !isWhole; ) {
     const limit = q === undefined ? most : lookedAtOnce;
@@ -150,11 +158,11 @@ async function list({ principal, query }: Asked, context: ServerContext) {
     for (const summary of page) {
       if (found.length === most) break;
       after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
-      const info = await infoOf(context, summary);
+      const info = await sessionInfo(context.settings.store, summary);
       looked += 1;
       if (q !== undefined && !hasText(q, summary.sessionId, info)) continue;
       if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
-        found.push(shown(context, listed(summary, info)));
+        found.push(shown(context, await inList(store, summary, info)));
     }
     isWhole = page.length < limit && found.length < most;
   }
@@ -169,12 +177,22 @@ function hasText(wanted: string, sessionId: string, info: SessionInfo | null): b
   return [sessionId, info?.title ?? ""].some((one) => one.toLowerCase().includes(text));
 }
 
-/** A session as lists show it. */
-export function listed(
+function listed(
   { sessionId, status, activity, seq, createdAt, updatedAt, inbox, holder }: SessionSummary,
   info: SessionInfo | null,
 ) {
   return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
+}
+
+/** A session as lists show it, with the newest run as its state has it. */
+export async function inList(store: Store, summary: SessionSummary, info: SessionInfo | null): Promise<ListedSession> {
+  const state = summary.info === null ? null : ((await store.load(summary.sessionId))?.state ?? null);
+  const lastRun =
+    state === null || state.status === "idle"
+      ? null
+      : { runId: state.runId, steps: state.counters.totalSteps, usage: state.usage };
+  const children = await store.list({ parent: summary.sessionId, limit: 1 });
+  return { ...listed(summary, info), hasChildren: children.length > 0, lastRun };
 }
 
 async function begin({ request, principal, body }: Asked, context: ServerContext) {
@@ -198,10 +216,10 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
   if (!(await isAllowed(context, principal, "begin", null)))
     throw new ServerError("forbidden", "You may not begin sessions here.");
   const key = request.headers.get("idempotency-key");
-  const id = sessionId ?? (key === null ? randomText(16) : await idFor(principal, key));
+  const id = sessionId ?? (key === null ? randomText(16) : idFor(principal, key));
   const { store } = context.settings;
   const isThere = (sessionId !== undefined || key !== null) && (await store.describe(id)) !== null;
-  if (isThere && (key === null || (await firstRunOf(store, client.session(id))) !== key))
+  if (isThere && (key === null || (await findBeginning(store, id))?.runId !== key))
     throw new ServerError(
       "session_busy",
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
@@ -217,14 +235,6 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
 export function rootOf(agent: Agent | undefined): { readonly root?: string } {
   const root = agent?.options.root;
   return root === undefined ? {} : { root };
-}
-
-/** The run that a session began with, which may still be in its inbox. */
-async function firstRunOf(store: Store, session: ClientSession): Promise<string | null> {
-  for await (const event of session.events({ follow: false, after: 0 }))
-    if (event.type === "run_started" || event.type === "run_queued") return event.runId;
-  for (const { body } of await store.inbox(session.id)) if (body.type === "input") return body.runId;
-  return null;
 }
 
 async function describe(asked: Asked, context: ServerContext) {

@@ -2,14 +2,18 @@
  * What is to be seen of a session: its events by page, and its stream.
  */
 
-import { type FamilyItem, PawlError, type PublicEvent, type State, type Store } from "../../index.js";
+import { type FamilyItem, findOpenRun, PawlError, type PublicEvent } from "../../index.js";
+import type { Answer } from "../answer.js";
 import { answers, eventStreamContent } from "../answer-shapes.js";
-import { behindEntry } from "../client/view.js";
-import { familyStream } from "../family-stream.js";
+import type { LiveSource } from "../client/index.js";
+import { placeOf, wholePlace } from "../client/view.js";
+import { familyStream, type LiveNews } from "../family-stream.js";
 import { controlFrame } from "../frames.js";
-import type { Answer, Asked, Route } from "../route.js";
-import { infoOf, isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
+import type { AskedSession, Principal } from "../principal.js";
+import type { Asked, Route } from "../route.js";
+import { isAllowed, type ReadSession, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
+import { sessionInfo } from "../session-info.js";
 import { flag, objectOf, oneOf, text, whole } from "../shape.js";
 import type { Sink } from "../sink.js";
 import { type OpenStream, type WatchOptions, type WatchSource, watch } from "../watch.js";
@@ -76,7 +80,7 @@ async function page({ principal, params, query }: Asked, context: ServerContext)
   const filter = runId === undefined ? {} : { runId };
   for await (const event of session.events({ follow: false, after: place ?? 0, ...filter })) {
     if (!("seq" in event)) continue;
-    place = `${event.seq}.${event.index}`;
+    place = placeOf(event);
     looked += 1;
     if (type === undefined || event.type === type) events.push(shown(context, event));
     if (events.length === most || looked === mostLookedAt)
@@ -106,7 +110,7 @@ export async function watchSource(
   const place = eventPlace(given);
   const { seq, status } = await read.session.state();
   const isReset = place !== null && Number(place.split(".")[0]) > seq;
-  const after = isReset ? null : place === null || place.includes(".") ? place : behindEntry(place);
+  const after = isReset || place === null ? null : wholePlace(place);
   const { id } = read.asked;
   const source = {
     hub: () => context.hubs.of(id),
@@ -114,8 +118,9 @@ export async function watchSource(
     opening: async () => controlFrame({ type: "open", seq, status, live: await context.hubs.live(id) }),
     mostUnsent: context.settings.limits.maxUnsentBytes,
   };
-  const watched = until === undefined ? undefined : await runToWatch(context, read, runId);
-  return { source, options: { after, isReset, runId, deltas, until: watched } };
+  // Null if the run has ended, or if none is under way.
+  const ending = until === undefined ? undefined : await findOpenRun(context.settings.store, id, runId);
+  return { source, options: { after, isReset, runId, deltas, until: ending } };
 }
 
 async function streamOfFamily(
@@ -127,23 +132,42 @@ async function streamOfFamily(
   const { runId, deltas, until } = asked.query as WatchedQuery;
   if ((runId ?? deltas ?? until) !== undefined)
     throw new ServerError("bad_input", "The query: runId, deltas and until do not go with children.");
-  const agent = context.agents.get(read.asked.info?.agent ?? "");
+  const { id } = read.asked;
+  const agent = await context.agentFor(id, read.asked.info);
   if (agent === undefined)
-    throw new ServerError("agent_mismatch", `The agent of session ${read.asked.id} is not in this process.`);
+    throw new ServerError("agent_mismatch", `The agent of session ${id} is not in this process.`);
   const left = new AbortController();
   const { seq, status } = await read.session.state();
-  const opening = controlFrame({ type: "open", seq, status, live: await context.hubs.live(read.asked.id) });
+  const live: LiveNews = { latest: await context.hubs.live(id), onChange: () => {} };
   const place = after === undefined || after === "" ? {} : { after };
-  const items = agent.session(read.asked.id).events({ ...place, children: true, signal: left.signal });
-  const mayRead = async (id: string) => {
-    const summary = await context.settings.store.describe(id);
+  const items = agent.session(id).events({
+    ...place,
+    children: true,
+    signal: left.signal,
+    itemsOf: (session, { after, signal }) => {
+      const onLive = session.id === id ? { onLive: (found: LiveSource) => tellLive(live, found) } : {};
+      return context.links.items(session, wholePlace(after), { signal, ...onLive });
+    },
+  });
+  const mayRead = async (one: string) => {
+    const summary = await context.settings.store.describe(one);
     if (summary === null) return false;
-    return isAllowed(context, asked.principal, "read", { id, info: await infoOf(context, summary) });
+    return isAllowed(context, asked.principal, "read", {
+      id: one,
+      info: await sessionInfo(context.settings.store, summary),
+    });
   };
   // A cursor that is none is refused before the stream begins.
   const first = await refusingBadCursor(items, left);
-  const rules = { redact: context.settings.redact, mayRead };
+  const rules = { redact: context.settings.redact, mayRead, live };
+  const opening = { type: "open", seq, status } as const;
   return streamed(asked, context, read, (sink) => familyStream(first, opening, left, rules, sink));
+}
+
+function tellLive(news: LiveNews, found: LiveSource): void {
+  if (news.latest === found) return;
+  news.latest = found;
+  news.onChange(found);
 }
 
 /** Asks for the first item, which tells whether the place is one; it waits for no item that is not there yet. */
@@ -174,44 +198,35 @@ export function streamed(
   open: (sink: Sink) => OpenStream,
 ): Answer {
   const giveBack = context.usage.takeStream(principal.id);
-  const mayStay = async () => read === null || isAllowed(context, principal, "read", read.asked);
+  const mayStay = readRule(context, principal, read?.asked ?? null);
   return {
     status: 200,
     stream(sink) {
       const opened = open(sink);
-      const forget = context.streams.add(opened, mayStay);
-      sink.onClose(() => {
-        forget();
-        giveBack();
-      });
+      keepOpen(opened, sink, context, giveBack, mayStay);
       return opened;
     },
   };
 }
 
-/** The run whose end ends the stream; null if it has ended, or if none is under way. */
-async function runToWatch(
-  { settings: { store } }: ServerContext,
-  { session }: ReadSession,
-  runId: string | undefined,
-): Promise<string | null> {
-  if (runId === undefined) return runUnderWay(await session.state(), await store.inbox(session.id));
-  const result = await session.result(runId).catch((error: unknown) => {
-    if (error instanceof PawlError && error.code === "no_such_run") return undefined;
-    throw error;
+/** A function of its own: an open stream does not hold what it was opened with. */
+function keepOpen(
+  opened: OpenStream,
+  sink: Sink,
+  { streams }: ServerContext,
+  giveBack: () => void,
+  mayStay: () => Promise<boolean>,
+): void {
+  const forget = streams.add(opened, mayStay);
+  sink.onClose(() => {
+    forget();
+    giveBack();
   });
-  if (result === undefined) return null;
-  return result === null || result.status === "awaiting_human" || result.status === "interrupted" ? runId : null;
 }
 
-/** The request of a run that nobody has taken yet is in the inbox. */
-function runUnderWay(state: State, posted: Awaited<ReturnType<Store["inbox"]>>): string | null {
-  if (state.status !== "idle" && !atRest.has(state.status)) return state.runId;
-  for (const { body } of posted) if (body.type === "input") return body.runId;
-  return null;
+function readRule(context: ServerContext, principal: Principal, asked: AskedSession | null): () => Promise<boolean> {
+  return async () => asked === null || isAllowed(context, principal, "read", asked);
 }
-
-const atRest: ReadonlySet<string> = new Set(["completed", "failed", "aborted"]);
 
 async function* logged(
   context: ServerContext,

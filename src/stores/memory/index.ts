@@ -31,6 +31,7 @@ import {
   type KeptBlob,
   keepState,
   list,
+  messageIdsOf,
   type MemorySession as Session,
   stateAt,
   summaryOf,
@@ -42,6 +43,8 @@ type Memory = {
   /** Of all sessions, by their hash. */
   readonly blobs: Map<string, KeptBlob>;
   readonly watchers: Watchers;
+  /** The sessions that are due, or may become due without another message. */
+  readonly waiting: Set<Session>;
   /** In the order of `askingFrom`; null if the order has changed since it was last asked for. */
   asking: readonly AskingOrder[] | null;
   epoch: number;
@@ -54,6 +57,7 @@ export function createMemoryStore(): Store {
     sessions: new Map(),
     blobs: new Map(),
     watchers: createWatchers(),
+    waiting: new Set(),
     asking: null,
     epoch: 0,
     open: true,
@@ -80,6 +84,7 @@ export function createMemoryStore(): Store {
       freeze(entriesAfter(find(sessionId)?.log ?? [], after, limit)),
     post: async (sessionId, message) => post(memory, sessionId, message),
     inbox: async (sessionId) => freeze([...(find(sessionId)?.inbox.values() ?? [])]),
+    messageIds: async (sessionId, options) => freeze(messageIdsOf(find(sessionId), options)),
     list: async (options = {}) => freeze(list(all(), options)),
     describe: async (sessionId) => {
       const session = find(sessionId);
@@ -90,11 +95,15 @@ export function createMemoryStore(): Store {
       memory.asking ??= askingOf(sessions);
       return freeze(askingFrom(memory.asking, options));
     },
-    due: async (now, limit, isDead = nobodyIsDead) => due(all(), now, limit, isDead),
+    due: async (now, limit, isDead = nobodyIsDead) => {
+      sessionsOf(memory);
+      return due([...memory.waiting], now, limit, isDead);
+    },
     watch: (listener) => {
       sessionsOf(memory);
       return memory.watchers.add(listener);
     },
+    tellsAllChanges: true,
     putBlob: async (sessionId, bytes) => putBlob(memory, find(sessionId), sessionId, bytes),
     getBlob: async (sessionId, hash) => find(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
     delete: async (sessionId, options) => remove(memory, find(sessionId), options),
@@ -104,7 +113,7 @@ export function createMemoryStore(): Store {
         .flatMap(problemsOf),
     close: async () => {
       memory.open = false;
-      memory.watchers.clear();
+      memory.watchers.end();
     },
   };
 }
@@ -198,6 +207,8 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   }
   session.activity = commit.activity;
   session.dueAt = commit.dueAt;
+  if (session.dueAt !== null || session.inbox.size > 0) memory.waiting.add(session);
+  else memory.waiting.delete(session);
   if (session.askedAt !== commit.askedAt) {
     session.askedAt = commit.askedAt;
     memory.asking = null;
@@ -219,6 +230,7 @@ function post(memory: Memory, sessionId: string, message: InboxMessage): PostRes
   session.taken.add(message.id);
   if (session.inbox === emptyInbox) session.inbox = new Map();
   session.inbox.set(message.id, message);
+  memory.waiting.add(session);
   memory.watchers.notify({ sessionId, in: "inbox" });
   return { type: "posted" };
 }
@@ -244,6 +256,7 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
   const held = session.hold !== null && isLive(session.hold, options.now);
   if (options.force !== true && (held || session.activity !== "resting")) throw activeError(session.sessionId);
   memory.sessions.delete(session.sessionId);
+  memory.waiting.delete(session);
   for (const blob of session.blobs.values()) disown(memory, blob);
   if (session.askedAt !== null) memory.asking = null;
   memory.watchers.notify({ sessionId: session.sessionId });

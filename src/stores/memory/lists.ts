@@ -10,6 +10,7 @@ import type {
   AskingSession,
   Holder,
   ListOptions,
+  MessageIdsOptions,
   SessionSummary,
   StateAt,
 } from "../../ports/store.js";
@@ -97,6 +98,15 @@ export function stateAt({ state: last, states }: MemorySession, seq: number): St
   return state === undefined ? null : { seq: state.seq, state };
 }
 
+/** In the order of their bytes. */
+export function messageIdsOf(session: MemorySession | undefined, options: MessageIdsOptions): readonly string[] {
+  const { after, limit } = options;
+  return [...(session?.taken ?? [])]
+    .sort(compareTexts)
+    .filter((id) => after === undefined || compareTexts(after, id) < 0)
+    .slice(0, limit);
+}
+
 type AskingPosition = { readonly updatedAt: number; readonly sessionId: string };
 
 /** By time, then by the bytes of the id, as databases compare text. */
@@ -104,11 +114,14 @@ function newestFirst(a: AskingPosition, b: AskingPosition): number {
   return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
 }
 
+type Identified = { readonly sessionId: string };
+
+function compareIds({ sessionId: a }: Identified, { sessionId: b }: Identified): number {
+  return compareTexts(a, b);
+}
+
 /** UTF-8 keeps the order of code points. UTF-16 does not: a pair of surrogates is above U+FFFF, and its units are not. */
-function compareIds(
-  { sessionId: a }: { readonly sessionId: string },
-  { sessionId: b }: { readonly sessionId: string },
-) {
+function compareTexts(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   for (let at = 0; at < end; at += 1) {
     const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];

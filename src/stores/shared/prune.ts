@@ -5,13 +5,20 @@ import { checkOptions, numberFrom, type OptionTable } from "../../check-options.
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 
+/** What was deleted. */
 export type Pruned = {
+  /** The sessions that are gone. */
   readonly deleted: readonly string[];
   /** Old, but held, active or with a message that nobody has read yet. */
   readonly kept: readonly string[];
 };
 
-type PruneOptions = { readonly before: number; readonly now: number };
+type PruneOptions = {
+  /** Sessions that were last changed before it are deleted, in epoch milliseconds. */
+  readonly before: number;
+  /** The present time, in epoch milliseconds. */
+  readonly now: number;
+};
 
 const pruneRules: OptionTable<PruneOptions> = { before: numberFrom(0), now: numberFrom(0) };
 

@@ -114,7 +114,13 @@ const infoFields: Fields = { agent: "string", model: "string" };
 const callFields: Fields = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
 /** The place of a text, for messages. */
-export type RowPosition = { readonly file: string; readonly sessionId: string; readonly seq: number };
+export type RowPosition = {
+  readonly file: string;
+  readonly sessionId: string;
+  readonly seq: number;
+  /** Makes the error, if the text is in no store. */
+  readonly problem?: (what: string) => PawlError;
+};
 
 export function isStatus(text: string): text is Status {
   return Object.hasOwn(statusFields, text);
@@ -272,6 +278,7 @@ function known(table: { readonly [type: string]: Fields }, type: string): Fields
 
 /** Damage that was found in the row that ends with `place.seq` (0: in the session's own row or inbox). */
 export function corrupt(place: RowPosition, what: string): PawlError {
+  if (place.problem !== undefined) return place.problem(what);
   const where = place.seq === 0 ? "" : ` at entry ${place.seq}`;
   return new PawlError(
     "store_corrupt",

@@ -8,7 +8,8 @@ export type Watchers = {
   readonly add: (listener: (change: Change) => void) => () => void;
   /** Calls the listeners after the present work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
   readonly notify: (change: Change) => void;
-  readonly clear: () => void;
+  /** The store is closed: the listeners are told of a gap, and of nothing after it. */
+  readonly end: () => void;
 };
 
 type Listener = { readonly call: (change: Change) => void };
@@ -27,7 +28,11 @@ export function createWatchers(): Watchers {
     notify(change) {
       if (listeners.size > 0) queueMicrotask(() => tell(listeners, change));
     },
-    clear: () => listeners.clear(),
+    end() {
+      const last = new Set(listeners);
+      listeners.clear();
+      queueMicrotask(() => tell(last, { gap: true }));
+    },
   };
 }
 

@@ -5,7 +5,9 @@ import { openHandle } from "./driver.js";
 import { prepareFile } from "./file.js";
 import { statements } from "./schema.js";
 
+/** What a database file says of itself. */
 export type SqliteDescription = {
+  /** What SQLite is used through. */
   readonly driver: "node:sqlite" | "libsql";
   /** The version of SQLite. */
   readonly version: string;

@@ -6,18 +6,26 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { PawlError } from "../../errors.js";
 
+/** A value of a column. */
 export type SqliteValue = null | number | string | Uint8Array;
 
+/** A prepared statement. */
 export interface SqliteStatement {
+  /** Runs it, without rows. */
   run(...values: SqliteValue[]): unknown;
+  /** Runs it, and returns its first row. */
   get(...values: SqliteValue[]): unknown;
+  /** Runs it, and returns all rows. */
   all(...values: SqliteValue[]): unknown[];
 }
 
 /** What `node:sqlite`, `libsql` and `better-sqlite3` have in common. */
 export interface SqliteHandle {
+  /** Runs statements. */
   exec(sql: string): unknown;
+  /** Prepares a statement. */
   prepare(sql: string): SqliteStatement;
+  /** Closes the database. */
   close(): unknown;
 }
 
@@ -28,6 +36,17 @@ export function bytesOf(value: SqliteBytes | null): Uint8Array {
   return value === null ? new Uint8Array(0) : new Uint8Array(value);
 }
 
+/** A row of this shape, its texts read as bytes. */
+export type InBytes<Row> = {
+  readonly [Column in keyof Row]: null extends Row[Column]
+    ? string extends Row[Column]
+      ? SqliteBytes | null
+      : Row[Column]
+    : string extends Row[Column]
+      ? SqliteBytes
+      : Row[Column];
+};
+
 /**
  * Text that a statement read as bytes. Read as text, damaged UTF-8 makes `libsql` end the process.
  * Damage can also turn a text into null: the result is an empty text then, which matches no checksum.
@@ -37,6 +56,11 @@ export function textOf(value: SqliteBytes | null): string {
   return value instanceof Uint8Array
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
     : Buffer.from(value).toString();
+}
+
+/** The same for a column that may hold null. */
+export function textOrNull(value: SqliteBytes | null): string | null {
+  return value === null ? null : textOf(value);
 }
 
 /** Primary result codes of SQLite. */

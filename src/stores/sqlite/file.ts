@@ -141,7 +141,7 @@ function journalOf(handle: SqliteHandle): string {
 }
 
 /**
- * From SQLite 3.51.3 on, a checkpoint notices that a writer has begun the log anew. Before, the checkpoint could copy frames that are
+ * From SQLite 3.51.3 on, a checkpoint notices that a writer has begun the log again. Before, the checkpoint could copy frames that are
  * gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
  */
 export function isSafeWithWal(version: string): boolean {

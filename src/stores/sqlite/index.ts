@@ -27,10 +27,19 @@ export { describeSqlite, type SqliteDescription } from "./describe.js";
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./driver.js";
 
 /** The file; it is created if it does not exist, for its owner alone. `:memory:` keeps everything in this process. */
-type Named = { readonly path: string; readonly database?: never };
+type Named = {
+  /** The file; it is made if there is none. */
+  readonly path: string;
+  readonly database?: never;
+};
 /** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store leaves it open. */
-type Given = { readonly database: SqliteHandle; readonly path?: never };
+type Given = {
+  /** An open database of another library. */
+  readonly database: SqliteHandle;
+  readonly path?: never;
+};
 
+/** Which database, and how the store works with it. */
 export type SqliteOptions = (Named | Given) & {
   /** `full` (the default): what is committed survives a loss of power. `normal`: it survives the end of the process. */
   readonly synchronous?: Synchronous;
@@ -126,7 +135,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
     transactions.write(work, bytes).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
   const close = async (): Promise<void> => {
     polling.stop();
-    watchers.clear();
+    watchers.end();
     await transactions.end();
     closeHandle();
   };
@@ -161,6 +170,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       return result;
     },
     inbox: (sessionId) => read(() => reads.inbox(db, sessionId)),
+    messageIds: (sessionId, options) => read(() => reads.messageIds(db, sessionId, options)),
     list: (options = {}) => read(() => reads.list(db, options)),
     describe: (sessionId) => read(() => reads.describe(db, sessionId)),
     asking: (options = {}) => read(() => reads.asking(db, options)),
@@ -171,6 +181,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       polling.start();
       return stop;
     },
+    tellsAllChanges: true,
     putBlob: async (sessionId, bytes) => {
       const hash = hashOf(bytes);
       await write(() => sessions.putBlob(db, sessionId, hash, bytes), bytes.length);

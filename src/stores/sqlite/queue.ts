@@ -20,7 +20,7 @@ export type Transactions = {
   readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
   /** Runs work that only reads; tried again while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
-  /** Runs work that only reads, at once; throws if the database is locked. */
+  /** Runs work that only reads, at once; throws if the database is locked, or if its file is gone. */
   readonly readNow: <Result>(work: () => Result) => Result;
   /** Refuses new work from now on, and waits for work that has begun. */
   readonly end: () => Promise<void>;
@@ -102,7 +102,11 @@ export function createTransactions(options: TransactionOptions): Transactions {
       };
       return await whileBusy(attempt, busyMs);
     },
-    readNow: (work) => inTransaction(handle, "read", work),
+    readNow(work) {
+      const result = inTransaction(handle, "read", work);
+      checkNowAndThen();
+      return result;
+    },
     async end() {
       isOpen = false;
       await flushing;

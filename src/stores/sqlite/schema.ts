@@ -3,7 +3,7 @@
  *
  * 1. A commit is one row, appended to its table, whichever session it belongs to: commits of many sessions in one transaction
  *    share pages. An index finds the rows of a session.
- * 2. A commit does not write the session's own row. The row is written when a session is claimed, released or described anew.
+ * 2. A commit does not write the session's own row. The row is written when a session is claimed, released or described again.
  * 3. While nobody holds a session, its own row tells its last commit (`v`, `seq`, `status`, `updated_at`). While somebody does,
  *    these columns are old, and the last commit itself is read.
  */
@@ -176,6 +176,7 @@ export const statements = {
   isTaken: "SELECT 1 FROM messages WHERE session = ? AND id = ?",
   consume: "UPDATE messages SET body = NULL WHERE session = ? AND id = ?",
   inbox: `SELECT ${bytes("body")}, ${numbers("body_sum")} FROM messages WHERE session = ? AND messages.body IS NOT NULL ORDER BY number`,
+  messageIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND messages.id > ? ORDER BY messages.id LIMIT ?`,
   inboxIds: `SELECT ${bytes("id")} FROM messages WHERE session = ? AND body IS NOT NULL LIMIT ?`,
 
   addBlob: "INSERT OR IGNORE INTO blobs (session, hash, bytes) VALUES (?, ?, ?)",
@@ -236,7 +237,7 @@ export function prepareStatements(handle: SqliteHandle): Statements {
 
 /**
  * In `libsql` a `get` that fails leaves its parameters behind, and the next one answers for those: with another session's row, and
- * no error. `all` begins anew each time.
+ * no error. `all` begins again each time.
  */
 function withoutGet(statement: SqliteStatement): SqliteStatement {
   return {

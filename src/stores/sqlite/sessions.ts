@@ -15,17 +15,11 @@ import type {
 } from "../../ports/store.js";
 import { checksumOf, positionOf } from "../shared/checksum.js";
 import { type Hold, isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
+import { type StateRow, stateFrom } from "../shared/rows.js";
 import { activeError, checkSeq, isPossibleId, noSessionError } from "../shared/rules.js";
 import { encodeEvents, encodeInfo, encodeState } from "../shared/storable.js";
-import {
-  checkCommitSum,
-  checkFormat,
-  corrupt,
-  decodeHolder,
-  decodeState,
-  type RowPosition,
-} from "../shared/validate.js";
-import { type SqliteBytes, textOf } from "./driver.js";
+import { corrupt, decodeHolder } from "../shared/validate.js";
+import { type InBytes, type SqliteBytes, textOf } from "./driver.js";
 import type { Statements } from "./schema.js";
 
 /** The database of a store, as its parts need it. */
@@ -173,15 +167,10 @@ export function remove(
   return true;
 }
 
-type StateRow = { readonly seq: number; readonly v: number; readonly state: SqliteBytes; readonly stateSum: number };
-
 /** The state in the last row at or before this entry; null if there is none. */
 export function stateAt(db: Database, sessionId: string, id: number, seq: number): StateAt | null {
-  const row = db.statements.stateAt.get(id, seq) as StateRow | undefined;
-  if (row === undefined) return null;
-  const place: RowPosition = { file: db.file, sessionId, seq: row.seq };
-  checkFormat(row.v, place);
-  return { seq: row.seq, state: decodeState(checkCommitSum(textOf(row.state), row.stateSum, place), place) };
+  const row = db.statements.stateAt.get(id, seq) as InBytes<StateRow> | undefined;
+  return row === undefined ? null : stateFrom({ ...row, state: textOf(row.state) }, db.file, sessionId);
 }
 
 export function headOf(db: Database, sessionId: string): Head | undefined {

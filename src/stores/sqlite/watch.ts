@@ -1,12 +1,15 @@
 /**
  * Changes by other processes. SQLite tells cheaply whether there were any; only then the sessions are looked up.
  *
+ * 1. A look that fails loses nothing: the next one compares with the last that succeeded. If there is none yet, or if the
+ *    file cannot be read, a gap is told.
+ *
  * A process commits only to sessions that it holds. So a session with a new commit was held at the last look, is held now, or was
  * claimed in between (epochs count for the whole store). A message that was posted since has a higher number than the last one seen.
  */
 import type { Change } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
-import { type SqliteBytes, textOf } from "./driver.js";
+import { isBusy, type SqliteBytes, textOf } from "./driver.js";
 import type { Database } from "./sessions.js";
 
 type Seen = {
@@ -26,6 +29,8 @@ export function createPolling(
 ): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
   let seen: Seen | null = null;
+  /** Whether somebody has listened since before the first look. */
+  let isLate = false;
   const stop = (): void => {
     if (timer !== null) clearInterval(timer);
     timer = null;
@@ -39,15 +44,20 @@ export function createPolling(
       const found = read(() => (dataVersionOf(db) === seen?.dataVersion ? null : look(db, seen)));
       if (found === null) return;
       seen = found.seen;
+      if (isLate) watchers.notify({ gap: true });
+      isLate = false;
       for (const change of found.changes) watchers.notify(change);
-    } catch {
-      // Locked or failing. A change is only a hint: the next look finds it, and the next use of the store reports the failure.
+    } catch (error) {
+      isLate ||= seen === null;
+      // Anyone who follows a session looks at it then, and is told what is wrong.
+      if (!isBusy(error)) watchers.notify({ gap: true });
     }
   };
   return {
     start() {
       if (timer !== null) return;
       seen = null;
+      isLate = false;
       tick();
       timer = setInterval(tick, everyMs);
       timer.unref();

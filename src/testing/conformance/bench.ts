@@ -9,20 +9,29 @@ import { initialState, type State, type Status } from "../../core/machine/state.
 import { PawlError } from "../../errors.js";
 import type { ClaimOptions, Commit, CommitResult, Holder, Lease, Store } from "../../ports/store.js";
 
+/** Opens the store that is tested. */
 export type StoreUnderTest = {
   readonly store: Store;
   /** Closes the store's files or connections and opens them again. */
   readonly reopen?: () => Promise<Store>;
   /** Another handle on the same content, as another process would have it. */
   readonly second?: () => Promise<Store>;
+  /**
+   * For a store that keeps the time of leases itself: sets its clock to this time, in epoch milliseconds, and stops it there. The suite
+   * calls it before each operation that is given a time, with that time.
+   */
+  readonly setClock?: (now: number) => Promise<void>;
   /** Closes everything that was opened, and removes it. */
   close(): Promise<void>;
 };
 
+/** One case of the suite. */
 export type ConformanceCase = {
+  /** What it checks. */
   readonly name: string;
   /** The ids of the requirements that the case shows. */
   readonly verifies: readonly string[];
+  /** Runs it. It rejects if the store breaks the rule. */
   run(): Promise<void>;
 };
 
@@ -262,12 +271,13 @@ export async function expectRefusal(work: () => Promise<unknown>, ...codes: read
   ok(codes.includes(error.code), `expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }
 
-/** Resolves when the store has reported a change of each of these sessions. */
+/** Resolves when the store has reported a change of each of these sessions, or a gap. */
 export function changesOf(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
   const missing = new Set(sessionIds);
   const seen = new Promise<void>((resolve) => {
     const stop = store.watch((change) => {
-      missing.delete(change.sessionId);
+      if (change.gap === true) missing.clear();
+      else missing.delete(change.sessionId);
       if (missing.size > 0) return;
       stop();
       resolve();

@@ -18,6 +18,29 @@ import {
   t0,
 } from "./bench.js";
 
+export const takenIds = cases(["STOR-1", "STOR-2"], {
+  "all ids are told, of messages that were consumed and recorded, too": async ({ store, second }) => {
+    const lease = await claim(store);
+    for (const id of ["consumed", "left"]) await store.post("s", message(id));
+    await commit(store, lease, 0, { consume: ["consumed"], record: ["recorded"] });
+    await store.post("other", message("of another"));
+    const other = await second();
+    deepStrictEqual(await other.messageIds("s", { limit: 10 }), ["consumed", "left", "recorded"]);
+    deepStrictEqual(await other.messageIds("none", { limit: 10 }), []);
+  },
+  "they come in pages, in the order of their bytes": async ({ store }) => {
+    // In UTF-16, the emoji comes before the last one.
+    const ids = ["a", "a ", "b", "é", "😀"];
+    const last = "\uffee";
+    for (const id of [last, ...ids.toReversed()]) await store.post("s", message(id));
+    const sorted = ["a", "a ", "b", "é", last, "😀"];
+    deepStrictEqual(await store.messageIds("s", { limit: 100 }), sorted);
+    deepStrictEqual(await store.messageIds("s", { limit: 4 }), sorted.slice(0, 4));
+    deepStrictEqual(await store.messageIds("s", { limit: 4, after: "é" }), sorted.slice(4));
+    deepStrictEqual(await store.messageIds("s", { limit: 4, after: "😀" }), []);
+  },
+});
+
 export const posting = cases(["STOR-1", "STOR-2"], {
   "a message makes the session": async ({ store }) => {
     deepStrictEqual(await store.post("s", message("m")), { type: "posted" });

@@ -1,7 +1,7 @@
 /**
  * Listeners of a store are told of changes by any process.
  */
-import { ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Change } from "../../ports/store.js";
 import { cases, changesOf, claim, commit, message, restingSession, sessionWith, stateAt, t0 } from "./bench.js";
 
@@ -82,6 +82,24 @@ export const watching = cases(["STOR-1", "STOR-2"], {
     const { seen } = changesOf(store, "s");
     await restingSession(other, "s");
     await seen;
+  },
+  "changes of many sessions by another process are all told, and then those that follow": async ({ store, second }) => {
+    const other = await second();
+    const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
+    const first = changesOf(store, ...ids);
+    await Promise.all(ids.map((id) => restingSession(other, id)));
+    await first.seen;
+    const next = changesOf(store, ...ids);
+    await Promise.all(ids.map((id, index) => other.post(id, message(`m${index}`))));
+    await next.seen;
+  },
+  "if all changes are told, who watches is told of a gap when the store is closed": async ({ store }) => {
+    if (store.tellsAllChanges !== true) return;
+    const told = new Promise<Change>((resolve) => {
+      store.watch(resolve);
+    });
+    await store.close();
+    deepStrictEqual(await told, { gap: true });
   },
   "changes of several sessions by another process are all told": async ({ store, second }) => {
     const other = await second();

@@ -6,23 +6,33 @@ import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { Commit } from "../../ports/store.js";
 
 export type Happening =
+  /** A process started, stopped, went on or died. */
   | {
       readonly type: "process";
       readonly process: string;
+      /** What happened to the process. */
       readonly what: "started" | "killed" | "stopped" | "continued" | "gone";
     }
-  | { readonly type: "jumped"; readonly ms: number }
+  /** The clock jumped. */
+  | {
+      readonly type: "jumped";
+      /** By how many milliseconds. */
+      readonly ms: number;
+    }
   /** In the store: somebody took the lease. `late`: the request was under way for so long that the time it named had passed. */
   | {
       readonly type: "claimed";
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
+      /** Whether the answer came after the lease was over. */
       readonly late: boolean;
+      /** The number of the setting. */
       readonly setting: number;
     }
   /** A process learns that it holds the lease, as asked for by its clocks: `setting` is how far apart they were. */
   | ({ readonly type: "holding" } & Held)
+  /** A lease was renewed. */
   | ({ readonly type: "renewed" } & Held)
   /** In the store: a commit was applied. */
   | {
@@ -30,6 +40,7 @@ export type Happening =
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
+      /** What is to be committed. */
       readonly commit: Commit;
     }
   /** A process learns that its commit is durable. */
@@ -38,7 +49,9 @@ export type Happening =
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
+      /** The last entry of the log; null if nothing was written. */
       readonly seq: number | null;
+      /** Whether the lease was given back with it. */
       readonly released: boolean;
     }
   /** A process learns that a write under its lease was not made, or that nobody knows. */
@@ -47,17 +60,32 @@ export type Happening =
       readonly sessionId: string;
       readonly process: string;
       readonly epoch: number;
+      /** Why it was refused. */
       readonly why: string;
     }
   /** A process gets no answer to a request. */
-  | { readonly type: "unanswered"; readonly process: string; readonly what: string }
-  | { readonly type: "posted"; readonly sessionId: string; readonly process: string; readonly id: string }
+  | {
+      readonly type: "unanswered";
+      readonly process: string;
+      /** What was asked of the store. */
+      readonly what: string;
+    }
+  /** A message was posted. */
+  | {
+      readonly type: "posted";
+      readonly sessionId: string;
+      readonly process: string;
+      /** The id of the message. */
+      readonly id: string;
+    }
+  /** A model was called. */
   | {
       readonly type: "model_called";
       readonly sessionId: string;
       readonly process: string;
       /** The agent whose model it is, in worlds that know. */
       readonly agent?: string;
+      /** What the model was sent. */
       readonly request: ModelRequest;
     }
   /** A model is asked for a summary. */
@@ -72,22 +100,33 @@ export type Happening =
       readonly type: "model_meant";
       readonly sessionId: string;
       readonly attempt: string;
+      /** The parts of the message. */
       readonly parts: readonly string[];
     }
-  | { readonly type: "delta"; readonly sessionId: string; readonly process: string; readonly delta: MessageDelta }
+  /** A delta was streamed. */
+  | {
+      readonly type: "delta";
+      readonly sessionId: string;
+      readonly process: string;
+      /** The delta. */
+      readonly delta: MessageDelta;
+    }
   /** An observer of a process is told of an event. */
   | {
       readonly type: "told";
       readonly sessionId: string;
       readonly process: string;
+      /** The event. */
       readonly event: string;
       readonly seq: number;
     }
+  /** A tool was started. */
   | {
       readonly type: "tool_started";
       readonly sessionId: string;
       readonly process: string;
       readonly callKey: string;
+      /** The name of the tool. */
       readonly tool: string;
       /** The agent whose tool it is, in worlds that know. */
       readonly agent?: string;
@@ -105,13 +144,18 @@ export type Happening =
       readonly cleanup?: true;
     } & OfStep)
   /** A tool goes on with what its step gave or threw, or with the answer to its question. */
-  | ({ readonly type: "step_given"; readonly given: Given } & OfStep)
+  | ({
+      readonly type: "step_given";
+      /** What the step gave. */
+      readonly given: Given;
+    } & OfStep)
   /** A guard has looked at the whole answer of an attempt. */
   | {
       readonly type: "guard_said";
       readonly sessionId: string;
       readonly process: string;
       readonly attempt: string;
+      /** Whether the result counts. */
       readonly passes: boolean;
     }
   /** The signal of a call that looks at it was aborted: the run stops, its time is over, or its process gave up. */
@@ -126,6 +170,7 @@ export type Happening =
       readonly type: "tool_acted";
       readonly sessionId: string;
       readonly callKey: string;
+      /** The name of the tool. */
       readonly tool: string;
       readonly input: number;
     }
@@ -137,11 +182,35 @@ export type Happening =
       readonly callKey: string;
       readonly output: ToolOutput | null;
     }
-  | { readonly type: "asked"; readonly process: string; readonly id: number; readonly what: string }
-  | { readonly type: "got"; readonly process: string; readonly id: number; readonly outcome: string };
+  /** A program asked for something. */
+  | {
+      readonly type: "asked";
+      readonly process: string;
+      /** The number of the request. */
+      readonly id: number;
+      /** What was asked. */
+      readonly what: string;
+    }
+  /** A program got what it had asked for. */
+  | {
+      readonly type: "got";
+      readonly process: string;
+      /** The number of the request. */
+      readonly id: number;
+      /** What came of it. */
+      readonly outcome: string;
+    };
 
 /** What a tool is given: the value, or the code of the StepError. */
-export type Given = { readonly value: unknown } | { readonly error: string };
+export type Given =
+  | {
+      /** The value. */
+      readonly value: unknown;
+    }
+  | {
+      /** The message of the error. */
+      readonly error: string;
+    };
 
 type OfStep = {
   readonly sessionId: string;
@@ -157,11 +226,16 @@ type Held = {
   readonly process: string;
   readonly epoch: number;
   readonly askedAt: number;
+  /** The number of the setting. */
   readonly setting: number;
 };
 
 /** `line`: its place among the facts, from 0. `at`: milliseconds since the beginning, whatever the wall clock said. */
-export type Fact = Happening & { readonly line: number; readonly at: number };
+export type Fact = Happening & {
+  /** The line of the history. */
+  readonly line: number;
+  readonly at: number;
+};
 
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
 

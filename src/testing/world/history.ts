@@ -7,19 +7,31 @@ import type { World } from "./world.js";
 
 /** Everything is of one session. Facts of processes, clocks and people are of every session. */
 export type History = {
+  /** What happened, in order. */
   readonly facts: readonly Fact[];
   /** The commits that the store took, in order. */
   readonly rows: readonly FactOf<"written">[];
+  /** The log of the session. */
   readonly log: readonly Entry[];
 };
 
 /** What is wrong; with the fact that shows it, if there is one. */
-export type Breach = string | { readonly what: string; readonly fact: Fact };
+export type Breach =
+  | string
+  | {
+      /** What is wrong. */
+      readonly what: string;
+      /** The fact that shows it. */
+      readonly fact: Fact;
+    };
 
 /** What must hold, by its number in docs/reliability.md. `check` returns what is wrong, or undefined. */
 export type Invariant<Checked extends History = History> = {
+  /** Its number. */
   readonly number: number;
+  /** What it says. */
   readonly name: string;
+  /** Looks through a history. */
   readonly check: (history: Checked) => Breach | undefined;
 };
 

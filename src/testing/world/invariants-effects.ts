@@ -3,7 +3,7 @@
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
-import { hasCalls, initialState, type State } from "../../core/machine/state.js";
+import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { Breach, History, Invariant } from "./history.js";
 import { leaseMs } from "./processes.js";
@@ -163,14 +163,27 @@ function onlyStartedAreInDoubt({ rows }: History): Breach | undefined {
   return undefined;
 }
 
-/** Whoever wrote the abort knows of it when the store has said so. */
+/**
+ * Anyone who wrote the abort knows of it when the store has said so. A compaction that somebody asked for after the abort is made at
+ * rest, under the name of the run that was aborted.
+ */
 function nothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
+  const askedSince = new Set<string>();
+  const resting = new Set<string>();
   const holders = watchHolders();
   for (const fact of facts) {
     holders.see(fact);
-    if (fact.type === "written")
-      for (const event of fact.commit.events) if (event.type === "abort_requested") aborted.add(event.runId);
+    if (fact.type === "written" && "runId" in fact.commit.state) {
+      const { runId } = fact.commit.state;
+      for (const event of fact.commit.events) {
+        if (event.type === "abort_requested") aborted.add(event.runId);
+        if (event.type === "abort_requested") askedSince.delete(event.runId);
+        if (event.type === "compaction_requested") askedSince.add(runId);
+      }
+      if (isTerminal(fact.commit.state)) resting.add(runId);
+    }
+    if (fact.type === "summary_asked" && askedSince.has(fact.runId) && resting.has(fact.runId)) continue;
     if (!isStart(fact) || isCleanup(fact)) continue;
     const known = holders.knownTo(fact);
     const isTold = known === undefined || !("stopping" in known) || known.stopping !== null;

@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Message, toolCallsOf } from "../../core/data/message.js";
-import type { EventOf } from "../../core/machine/event.js";
+import type { Event, EventOf } from "../../core/machine/event.js";
 import {
   callKeyOf,
   initialState,
@@ -177,11 +177,28 @@ function restartsAreCounted({ log, rows }: History): Breach | undefined {
     if (event.type === "restarted") restarts += 1;
     if (restarts > maxRestarts)
       return atEntry(seq, `at entry ${seq} the run is restarted for the ${restarts}th time without progress`, rows);
-    const progressed = event.type === "tool_finished" && event.causeSeq === undefined;
-    const isOver = event.type === "run_finished";
-    if (event.type === "run_started" || event.type === "model_finished" || isOver || progressed) restarts = 0;
+    if (isProgress(event) || event.type === "run_finished") restarts = 0;
   }
   return undefined;
+}
+
+/** Something that is not done again after the next restart. */
+function isProgress(event: Event): boolean {
+  switch (event.type) {
+    case "run_started":
+    case "compaction_requested":
+    case "model_finished":
+    case "tool_asked":
+    case "tool_failed":
+    case "tool_step_finished":
+      return true;
+    case "tool_finished":
+      return event.causeSeq === undefined;
+    case "compacted":
+      return event.summary !== undefined;
+    default:
+      return false;
+  }
 }
 
 function nothingStays({ rows }: History): Breach | undefined {

@@ -8,8 +8,11 @@ import type { History, Invariant } from "./history.js";
  * null if there is none.
  */
 export class InvariantBroken extends Error {
+  /** Tells the error from others. */
   override readonly name = "InvariantBroken";
+  /** The number of the invariant. */
   readonly number: number;
+  /** The line of the history that shows it; null if none does. */
   readonly line: number | null;
 
   constructor({ number, name }: Pick<Invariant, "number" | "name">, what: string, line: number | null = null) {

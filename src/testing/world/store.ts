@@ -62,10 +62,14 @@ export function storeOf(world: World, process: () => Process): Store {
     loadAt: (sessionId, seq) => look(world, process(), "loadAt", () => store.loadAt(sessionId, seq)),
     read: (sessionId, after, limit) => look(world, process(), "read", () => store.read(sessionId, after, limit)),
     inbox: (sessionId) => look(world, process(), "inbox", () => store.inbox(sessionId)),
+    messageIds: (sessionId, options) =>
+      look(world, process(), "messageIds", () => store.messageIds(sessionId, options)),
     list: (options) => look(world, process(), "list", () => store.list(options)),
     describe: (sessionId) => look(world, process(), "describe", () => store.describe(sessionId)),
     asking: (options) => look(world, process(), "asking", () => store.asking(options)),
     due: (now, limit, isDead) => look(world, process(), "due", () => store.due(now, limit, isDead)),
+    // Each hint gets its turn, unless the process is killed before.
+    tellsAllChanges: store.tellsAllChanges === true,
     watch(listener) {
       return store.watch((change) => {
         if (process().status === "killed") return;

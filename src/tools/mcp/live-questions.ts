@@ -57,7 +57,7 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
         if (call === undefined) return { action: "cancel" };
         const { context, pause } = call;
         call.asked += 1;
-        // A later attempt asks anew: an answer counts once.
+        // A later attempt asks again: an answer counts once.
         const name = context.attempt === 1 ? `question-${call.asked}` : `question-${context.attempt}.${call.asked}`;
         const goOn = pause();
         try {
@@ -73,7 +73,7 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
   };
 }
 
-/** A time limit that begins anew with each sign of life, and stands still while it is paused. */
+/** A time limit that begins again with each sign of life, and stands still while it is paused. */
 function createSilence(timeoutMs: number) {
   const controller = new AbortController();
   const end = () => controller.abort(new Error(`it said nothing for ${timeoutMs} ms`));

@@ -19,19 +19,26 @@ import { PawlError } from "../../errors.js";
 
 /** How to reach a server. */
 export type McpTransport =
+  /** A program on this machine, which Pawl starts. */
   | {
       readonly type: "stdio";
+      /** The program that is started. */
       readonly command: string;
+      /** Its arguments. Default: none. */
       readonly args?: readonly string[];
       /**
        * Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. The server gets no other variables of this process.
        */
       readonly env?: Readonly<Record<string, string>>;
+      /** The folder in which it is started. Default: that of this process. */
       readonly cwd?: string;
     }
+  /** A server over HTTP. */
   | {
       readonly type: "http";
+      /** The address of the server. */
       readonly url: string;
+      /** Headers of every request, for example one with a token. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
     };
 
@@ -57,9 +64,11 @@ export type McpPins = {
   readonly tools: Readonly<Record<string, string>>;
 };
 
+/** How a server is reached, and which of its tools are offered. */
 export type McpServerOptions = {
   /** The prefix of its tools' names: `files` makes `files_read_file`. 1 to 32 letters, digits, "_" and "-". */
   readonly name: string;
+  /** A program that is started, or an address. */
   readonly transport: McpTransport;
   /** Default: `ask`. */
   readonly trust?: McpTrust;

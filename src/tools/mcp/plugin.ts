@@ -8,6 +8,7 @@ import type { Plugin } from "../../ports/plugin.js";
 import type { McpServerOptions } from "./options.js";
 import { connectMcpServer, type McpServer } from "./server.js";
 
+/** The servers whose tools an engine's agents get. */
 export type McpPluginOptions = {
   /** Each server needs a different name. */
   readonly servers: readonly McpServerOptions[];

@@ -11,7 +11,9 @@ import { outputOf } from "./result.js";
 import { callInRounds, type Send } from "./rounds.js";
 import { type Listed, readListing } from "./specification.js";
 
+/** A connected server. */
 export type McpServer = {
+  /** The name of the server, with which the names of its tools begin. */
   readonly name: string;
   /** The whole command or address, with control characters made visible. */
   readonly command: string;

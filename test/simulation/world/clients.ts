@@ -46,6 +46,7 @@ export type Clients = {
   readonly send: (process: Process, mode: "queue" | "steer" | "reject") => void;
   readonly answer: (process: Process) => void;
   readonly abort: (process: Process) => void;
+  readonly compact: (process: Process) => void;
   /** Answers a question of any session, by the lists of the store, without an agent. */
   readonly answerBelow: (process: Process) => void;
   /** Aborts any session, without an agent. */
@@ -111,7 +112,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
       onReport: (report) => report.type === "refused" && refused.push(report.error),
     };
     const isDead = (other: Holder) => sameHost && isKilled(world, other);
-    await buildWorker(options, { clock: clockOf(world, () => process), isDead }).runUntilIdle();
+    await buildWorker(options, { clock: clockOf(world, () => process), isDead, random: () => 0 }).runUntilIdle();
     if (refused.length > 0) throw refused[0];
     return "nothing is due";
   }
@@ -171,6 +172,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
         await process.agent.session(sessionId).abort();
         return "asked for";
       }),
+    compact: (process) => ask(process, "compact", async () => (await process.agent.session(sessionId).compact()).type),
     answerBelow: (process) =>
       ask(process, "answer below", async () => {
         const waiting: StoredApproval[] = [];

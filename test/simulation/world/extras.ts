@@ -5,7 +5,7 @@
 import type { Message } from "../../../src/core/data/message.js";
 import type { ContextSource } from "../../../src/ports/context.js";
 import type { Hook } from "../../../src/ports/hook.js";
-import type { RepairToolCall } from "../../../src/ports/tool.js";
+import type { RepairToolCall } from "../../../src/ports/repair.js";
 import type { Handoff } from "../../../src/runtime/agent/handoffs.js";
 import { guard } from "../../../src/runtime/hooks/guard.js";
 import type { Chance } from "../../../src/testing/world/chance.js";

@@ -1,2 +1,0 @@
-/** The executable of Node 24: this one if it is 24 or later. Null on systems other than Linux on x64. */
-export function node24(): string | null;

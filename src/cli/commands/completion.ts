@@ -1,0 +1,157 @@
+/**
+ * `pawl completion`: scripts for shells, written from the commands and options that the program has. A script starts no
+ * process when it completes.
+ */
+import type { Command, Option } from "commander";
+import { exitCodes } from "../exit.js";
+import type { Terminal } from "../terminal.js";
+
+export const shells = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof shells)[number];
+
+/** @param program the program that has all commands */
+export function completion(shell: Shell, program: Command, terminal: Terminal): number {
+  terminal.out(writers[shell](placesOf(program, "pawl")));
+  return exitCodes.done;
+}
+
+type Word = { readonly word: string; readonly about: string };
+
+/** What may follow a command. */
+type Place = {
+  /** The words so far: `pawl sessions show`. */
+  readonly path: string;
+  readonly commands: readonly Word[];
+  readonly options: readonly Word[];
+  /** What the command itself takes: the words that an argument may be. */
+  readonly choices: readonly string[];
+  /** Options that a file or folder follows. */
+  readonly takesPath: readonly string[];
+  /** Options that any other value follows. */
+  readonly takesValue: readonly string[];
+};
+
+function placesOf(command: Command, path: string): readonly Place[] {
+  const isShown = (option: Option) => !option.hidden;
+  const options = [...command.createHelp().visibleOptions(command)].filter(isShown);
+  const withValue = options.filter(({ required, optional }) => required || optional);
+  const isPath = ({ flags }: Option) => /<(folder|path|file)>/.test(flags);
+  const names = (all: readonly Option[]) => all.flatMap(({ short, long }) => [short, long].filter(isName));
+  const inner = command.createHelp().visibleCommands(command);
+  const own: Place = {
+    path,
+    commands: inner.map((one) => ({ word: one.name(), about: firstLine(one.description()) })),
+    options: options.flatMap((option) =>
+      names([option]).map((word) => ({ word, about: firstLine(option.description) })),
+    ),
+    choices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+    takesPath: names(withValue.filter(isPath)),
+    takesValue: names(withValue.filter((option) => !isPath(option))),
+  };
+  return [own, ...inner.flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
+}
+
+function isName(name: string | undefined): name is string {
+  return name !== undefined;
+}
+
+function firstLine(text: string): string {
+  return text.split("\n")[0] ?? "";
+}
+
+const writers: { readonly [Name in Shell]: (places: readonly Place[]) => string } = { bash, zsh, fish };
+
+const head = (shell: Shell) => `# Completion of pawl for ${shell}. Written by: pawl completion ${shell}\n`;
+
+/** The way from the words of the line to the command that is meant, for bash and zsh. */
+function walk(places: readonly Place[]): string {
+  const inner = places.filter(({ path }) => path.includes(" ")).map(({ path }) => quoted(path));
+  return `    case "$at $word" in\n      ${inner.join("|")}) at="$at $word" ;;\n    esac`;
+}
+
+function bash(places: readonly Place[]): string {
+  const cases = places.map(({ path, commands, options, choices, takesPath, takesValue }) => {
+    const words = [...commands.map(({ word }) => word), ...choices, ...options.map(({ word }) => word)].join(" ");
+    return [
+      `    ${quoted(path)})`,
+      ...(takesPath.length === 0
+        ? []
+        : [`      case "$before" in ${takesPath.join("|")}) compopt -o default; return ;; esac`]),
+      ...(takesValue.length === 0 ? [] : [`      case "$before" in ${takesValue.join("|")}) return ;; esac`]),
+      `      words=${quoted(words)} ;;`,
+    ].join("\n");
+  });
+  return `${head("bash")}_pawl() {
+  local at=pawl word words= before="\${COMP_WORDS[COMP_CWORD-1]}" now="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=()
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+${walk(places)}
+  done
+  case "$at" in
+${cases.join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$now"))
+}
+complete -F _pawl pawl
+`;
+}
+
+function zsh(places: readonly Place[]): string {
+  const described = ({ word, about }: Word) => quoted(`${word.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
+  const cases = places.map(({ path, commands, options, choices, takesPath, takesValue }) =>
+    [
+      `    ${quoted(path)})`,
+      ...(takesPath.length === 0 ? [] : [`      case "$before" in ${takesPath.join("|")}) _files; return ;; esac`]),
+      ...(takesValue.length === 0 ? [] : [`      case "$before" in ${takesValue.join("|")}) return ;; esac`]),
+      `      commands=(${[...commands.map(described), ...choices.map(quoted)].join(" ")})`,
+      `      options=(${options.map(described).join(" ")}) ;;`,
+    ].join("\n"),
+  );
+  return `#compdef pawl
+${head("zsh")}_pawl() {
+  local at=pawl word before="\${words[CURRENT-1]}"
+  local -a commands options
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+${walk(places)}
+  done
+  case "$at" in
+${cases.join("\n")}
+  esac
+  (( \${#commands} )) && _describe -t commands command commands
+  (( \${#options} )) && _describe -o -t options option options
+}
+if [ "\${funcstack[1]}" = _pawl ]; then _pawl "$@"; else compdef _pawl pawl; fi
+`;
+}
+
+function fish(places: readonly Place[]): string {
+  const inner = places.filter(({ path }) => path.includes(" ")).map(({ path }) => quoted(path));
+  const lines = places.flatMap(({ path, commands, options, choices, takesPath, takesValue }) => {
+    const here = `complete -c pawl -n "__pawl_at '${path}'"`;
+    const flag = (word: string) => (word.startsWith("--") ? `-l ${word.slice(2)}` : `-s ${word.slice(1)}`);
+    const value = (word: string) => (takesPath.includes(word) ? " -r -F" : takesValue.includes(word) ? " -x" : "");
+    return [
+      ...commands.map(({ word, about }) => `${here} -f -a ${word} -d ${quoted(about)}`),
+      ...choices.map((word) => `${here} -f -a ${word}`),
+      ...options.map(({ word, about }) => `${here} ${flag(word)}${value(word)} -d ${quoted(about)}`),
+    ];
+  });
+  return `${head("fish")}function __pawl_at
+    set -l at pawl
+    for word in (commandline -opc)[2..]
+        switch "$at $word"
+            case ${inner.join(" ")}
+                set at "$at $word"
+        end
+    end
+    test "$at" = "$argv[1]"
+end
+complete -c pawl -f
+${lines.join("\n")}
+`;
+}
+
+/** A text between single quotes, as sh, zsh and fish read it alike. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "’")}'`;
+}

@@ -1,0 +1,106 @@
+/**
+ * `pawl config`: what is in force in a folder, and which file says so.
+ */
+
+import { join } from "node:path";
+import { nearestName } from "../../core/index.js";
+import { PawlError } from "../../index.js";
+import { configurationName } from "../configuration/configuration.js";
+import { configurationInForce, type InForce } from "../configuration/in-force.js";
+import { realFolder } from "../drive-session.js";
+import { exitCodes } from "../exit.js";
+import { configurationOf, homeOf } from "../home.js";
+import { serverLine, serverRecord } from "../mcp/server-line.js";
+import { serversInForce } from "../mcp/servers-in-force.js";
+import { createPermissions } from "../permissions/permissions.js";
+import type { Terminal } from "../terminal.js";
+import { visible } from "../text.js";
+
+export type ConfigOptions = { readonly root?: string; readonly json?: true };
+
+/** A setting with the file that it is from. */
+type Setting = { readonly key: string; readonly value: string | number; readonly from: string };
+
+function settingsOf({ user, folder, model, limits }: InForce): readonly Setting[] {
+  const fromFolder = (isThere: boolean) => (isThere ? (folder?.path ?? "") : (user?.path ?? ""));
+  return [
+    ...(model === undefined
+      ? []
+      : [{ key: "model", value: model, from: fromFolder(folder?.value.model !== undefined) }]),
+    ...Object.entries(limits).map(([name, value]) => ({
+      key: `limits.${name}`,
+      value,
+      from: fromFolder(Object.hasOwn(folder?.value.limits ?? {}, name)),
+    })),
+  ];
+}
+
+function placeOf({ root = "." }: ConfigOptions) {
+  return { root: realFolder(root), home: homeOf(process.env) };
+}
+
+export function config(options: ConfigOptions, terminal: Terminal): number {
+  const place = placeOf(options);
+  const present = configurationInForce(place);
+  const settings = settingsOf(present);
+  const rules = createPermissions({ ...place, allowAll: false }).rules();
+  const servers = serversInForce(place, present.trust);
+  if (options.json === true)
+    terminal.json({
+      settings,
+      rules: rules.map(({ verdict, rule, scope }) => ({ verdict, rule, scope })),
+      servers: servers.map(serverRecord),
+      ...(present.notice === null ? {} : { off: present.notice }),
+    });
+  else {
+    for (const { key, value, from } of settings) terminal.out(`${visible(`${key}  ${value}  (${from})`)}\n`);
+    for (const { verdict, rule, scope } of rules) terminal.out(`${visible(`${verdict}  ${rule}  (${scope})`)}\n`);
+    for (const one of servers) terminal.out(`${visible(serverLine(one))}\n`);
+    if (settings.length + rules.length + servers.length === 0)
+      terminal.out("Nothing is configured: the defaults are in force.\n");
+    if (present.notice !== null) terminal.err(`${visible(present.notice)}\n`);
+  }
+  return exitCodes.done;
+}
+
+export function get(key: string, options: ConfigOptions, terminal: Terminal): number {
+  const settings = settingsOf(configurationInForce(placeOf(options)));
+  const found = settings.find((setting) => setting.key === key);
+  if (found === undefined) {
+    const near = nearestName(
+      key,
+      settings.map((setting) => setting.key),
+    );
+    throw new PawlError(
+      "bad_input",
+      `${visible(key)} is not set.${near === undefined ? ' "pawl config" lists what is.' : ` Did you mean ${near}?`}`,
+    );
+  }
+  if (options.json === true) terminal.json(found);
+  else terminal.out(`${visible(String(found.value))}\n`);
+  return exitCodes.done;
+}
+
+export function path(options: ConfigOptions, terminal: Terminal): number {
+  const { root } = placeOf(options);
+  const files = { user: join(configurationOf(process.env), configurationName), folder: join(root, configurationName) };
+  if (options.json === true) terminal.json(files);
+  else terminal.out(`${visible(files.user)}\n${visible(files.folder)}\n`);
+  return exitCodes.done;
+}
+
+/** Reads everything; what cannot be used is an error that says why. */
+export function check(options: ConfigOptions, terminal: Terminal): number {
+  const place = placeOf(options);
+  const { user, trust, notice } = configurationInForce(place);
+  createPermissions({ ...place, allowAll: false });
+  const servers = serversInForce(place, trust);
+  const paths = [user?.path, ...trust.files.map((file) => file.path), ...servers.map((one) => one.path)];
+  const files = [...new Set(paths)].filter((one) => one !== undefined);
+  if (options.json === true) terminal.json({ ok: true, files, ...(notice === null ? {} : { off: notice }) });
+  else
+    terminal.out(
+      `${files.length === 0 ? "There is no pawl.config.json and no file of MCP servers." : `Well: ${files.map(visible).join(", ")}`}\n${notice === null ? "" : `${visible(notice)}\n`}`,
+    );
+  return exitCodes.done;
+}

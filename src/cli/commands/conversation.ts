@@ -1,0 +1,39 @@
+/**
+ * `pawl` without a command: on a terminal, a conversation; elsewhere, help.
+ */
+import type { Command } from "commander";
+import type { ConversationOptions } from "../conversation/converse.js";
+import type { Terminal } from "../terminal.js";
+
+export async function conversation(
+  words: readonly string[],
+  options: ConversationOptions,
+  version: string,
+  program: Command,
+  terminal: Terminal,
+): Promise<number> {
+  refuseUnknownCommand(words, program);
+  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) program.help({ error: true });
+  // It brings libraries that no other command needs.
+  const { converse } = await import("../conversation/converse.js");
+  return converse(words.join(" "), options, version, terminal);
+}
+
+/** A message has more than one word. One word alone is a command that was mistyped. */
+function refuseUnknownCommand(words: readonly string[], program: Command): void {
+  const [word = ""] = words;
+  if (words.length !== 1 || /\s/.test(word)) return;
+  const near = program.commands.map((command) => command.name()).filter((name) => isNear(name, word));
+  const meant = near.length === 0 ? "" : `\n(Did you mean ${near.join(" or ")}?)`;
+  program.error(`error: unknown command '${word}'${meant}`, { code: "commander.unknownCommand" });
+}
+
+/** Whether two names differ in one place, or begin alike. */
+function isNear(name: string, word: string): boolean {
+  if (word.length > 2 && name.startsWith(word)) return true;
+  let start = 0;
+  while (start < Math.min(name.length, word.length) && name[start] === word[start]) start += 1;
+  let end = 0;
+  while (end < Math.min(name.length, word.length) - start && name.at(-1 - end) === word.at(-1 - end)) end += 1;
+  return Math.max(name.length, word.length) - start - end <= 2;
+}

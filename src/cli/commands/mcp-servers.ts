@@ -1,0 +1,166 @@
+/**
+ * `pawl mcp add`, `list`, `test` and `remove`: the MCP servers whose tools the agent has.
+ */
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Json, parseJson } from "../../core/index.js";
+import { PawlError } from "../../index.js";
+import { plainJson } from "../configuration/json-with-comments.js";
+import { realFolder } from "../drive-session.js";
+import { exitCodes } from "../exit.js";
+import { configurationOf, homeOf } from "../home.js";
+import { serverLine, serverRecord } from "../mcp/server-line.js";
+import { folderServersName, isServerName, readServersFile, shownServer, userServersName } from "../mcp/servers-file.js";
+import { type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
+import { connect, reasonOf } from "../mcp/start-servers.js";
+import type { Terminal } from "../terminal.js";
+import { counted, oneLine, visible } from "../text.js";
+
+export type McpServersOptions = { readonly root?: string; readonly json?: true };
+export type McpFileOptions = McpServersOptions & { readonly folder?: true };
+export type McpAddOptions = McpFileOptions & {
+  /** `NAME=VALUE`, each. */
+  readonly env?: readonly string[];
+  readonly header?: readonly string[];
+};
+
+function placeOf({ root = "." }: McpServersOptions) {
+  return { root: realFolder(root), home: homeOf(process.env) };
+}
+
+function fileOf({ folder, root = "." }: McpFileOptions): string {
+  return folder === true
+    ? join(realFolder(root), folderServersName)
+    : join(configurationOf(process.env), userServersName);
+}
+
+/** @param words the command with its arguments, or an address */
+export function add(name: string, words: readonly string[], options: McpAddOptions, terminal: Terminal): number {
+  if (!isServerName(name))
+    throw new PawlError(
+      "bad_input",
+      `An MCP server cannot be named ${JSON.stringify(name)}. Use 1 to 32 letters, digits, "-" and single "_".`,
+    );
+  const path = fileOf(options);
+  const entry = entryOf(words, options);
+  change(path, name, (servers) => {
+    if (!Object.hasOwn(servers, name)) return { ...servers, [name]: entry };
+    throw new PawlError("bad_input", `${path} has a server ${name} already. Remove it first: pawl mcp remove ${name}`);
+  });
+  const next =
+    options.folder === true
+      ? `Everybody who works on this folder is asked about it. Look at it and trust it: pawl trust`
+      : `Try it: pawl mcp test ${name}`;
+  if (options.json === true) terminal.json({ name, path });
+  else terminal.out(`${visible(`Added ${name} to ${path}.`)}\n${next}\n`);
+  return exitCodes.done;
+}
+
+function entryOf(words: readonly string[], { env = [], header = [] }: McpAddOptions): { readonly [key: string]: Json } {
+  const [first = "", ...args] = words;
+  if (/^https?:\/\//i.test(first)) {
+    if (args.length > 0) throw new PawlError("bad_input", "An address takes no arguments. Leave them out.");
+    if (env.length > 0)
+      throw new PawlError("bad_input", "--env is for programs. A server at an address takes --header.");
+    return { type: "http", url: first, ...(header.length === 0 ? {} : { headers: pairsOf(header, "--header") }) };
+  }
+  if (header.length > 0) throw new PawlError("bad_input", "--header is for addresses. A program takes --env.");
+  return { command: first, args, ...(env.length === 0 ? {} : { env: pairsOf(env, "--env") }) };
+}
+
+function pairsOf(pairs: readonly string[], option: string): { readonly [name: string]: string } {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+      if (name !== undefined && value !== undefined) return [name, value];
+      throw new PawlError("bad_input", `${option} takes NAME=VALUE, for example ${option} 'TOKEN=$\{DOCS_TOKEN}'.`);
+    }),
+  );
+}
+
+export function remove(name: string, options: McpFileOptions, terminal: Terminal): number {
+  const path = fileOf(options);
+  change(path, name, (servers) => {
+    const { [name]: gone, ...others } = servers;
+    if (gone !== undefined) return others;
+    const where = options.folder === true ? "" : ` For one of the folder's file: pawl mcp remove --folder ${name}`;
+    throw new PawlError("bad_input", `${path} has no server ${name}.${where}`);
+  });
+  if (options.json === true) terminal.json({ name, path });
+  else terminal.out(`${visible(`Removed ${name} from ${path}.`)}\n`);
+  return exitCodes.done;
+}
+
+type Servers = { readonly [name: string]: Json };
+
+/** Writes the file whole. What else is in it stays, but for its comments. */
+function change(path: string, name: string, act: (servers: Servers) => Servers): void {
+  const file = readServersFile(path);
+  const parsed = parseJson(plainJson(file?.text ?? "{}"));
+  const members = (parsed.ok ? parsed.value : {}) as { readonly [key: string]: Json };
+  const text = JSON.stringify({ ...members, mcpServers: act((members.mcpServers ?? {}) as Servers) }, null, 2);
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.new`;
+  // Variables may be secrets.
+  writeFileSync(draft, `${text}\n`, { mode: 0o600 });
+  renameSync(draft, path);
+  const written = readServersFile(path)?.servers.find((server) => server.name === name);
+  if (written === undefined || written.transport !== null) return;
+  if (file === null) writeFileSync(path, '{ "mcpServers": {} }\n');
+  else writeFileSync(path, file.text);
+  throw new PawlError("bad_input", `The MCP server ${name} cannot be used: ${written.problem}.`);
+}
+
+export function list(options: McpServersOptions, terminal: Terminal): number {
+  const servers = serversInForce(placeOf(options));
+  if (options.json === true) for (const one of servers) terminal.json(serverRecord(one));
+  else if (servers.length === 0) terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
+  else for (const one of servers) terminal.out(`${visible(serverLine(one).replace(/^mcp {2}/, ""))}\n`);
+  return exitCodes.done;
+}
+
+/** Starts the server, lists its tools, and stops it. */
+export async function test(name: string, options: McpServersOptions, terminal: Terminal): Promise<number> {
+  const place = placeOf(options);
+  const found = serverNamed(name, serversInForce(place));
+  const { transport, off } = found;
+  if (transport === null || off !== null)
+    throw new PawlError("bad_configuration", `The MCP server ${name} is not started: ${off}. It is in ${found.path}.`);
+  terminal.status(`… ${visible(shownServer(transport))}`);
+  try {
+    const server = await connect(name, transport, place.root);
+    terminal.status(null);
+    const tools = server.tools.map((tool) => ({
+      name: tool.name.slice(name.length + 1),
+      description: tool.description ?? "",
+    }));
+    if (options.json === true) terminal.json({ name, ok: true, tools, problems: server.problems });
+    else {
+      terminal.out(`${visible(`${name} works: ${counted(tools.length, "tool")}.`)}\n`);
+      for (const tool of tools)
+        terminal.out(`  ${visible(`${tool.name}  ${oneLine(tool.description).slice(0, 100)}`)}\n`);
+      for (const problem of server.problems) terminal.out(`✗ ${visible(problem)}\n`);
+    }
+    await server.close();
+    return exitCodes.done;
+  } catch (error) {
+    terminal.status(null);
+    const why = terminal.redaction.text(reasonOf(error, transport));
+    if (options.json === true) terminal.json({ name, ok: false, error: why });
+    else
+      terminal.err(`✗ ${visible(why)}\n  It runs: ${visible(shownServer(transport))}\n  From ${visible(found.path)}\n`);
+    return exitCodes.failed;
+  }
+}
+
+/** Of two of one name, the one that is started. */
+function serverNamed(name: string, servers: readonly ServerInForce[]): ServerInForce {
+  const all = servers.filter((server) => server.name === name);
+  const found = all.find(({ off }) => off === null) ?? all[0];
+  if (found !== undefined) return found;
+  const names = servers.map((server) => server.name).join(", ");
+  throw new PawlError(
+    "bad_input",
+    `There is no MCP server ${name}.${names === "" ? "" : ` There are: ${names}.`} To add one: pawl mcp add ${name} -- COMMAND`,
+  );
+}

@@ -1,0 +1,34 @@
+/**
+ * `pawl postgres`: makes the tables of a PostgreSQL store, and prints the rights that its users need.
+ */
+import { PawlError } from "../../index.js";
+import { grantsFor, migrate as migrateTables, type PostgresConnection } from "../../stores/postgres/index.js";
+import { exitCodes } from "../exit.js";
+import { postgresOf, withPostgres } from "../home.js";
+import type { Terminal } from "../terminal.js";
+
+export type MigrateOptions = { readonly json?: true };
+
+export async function migrate(options: MigrateOptions, terminal: Terminal): Promise<number> {
+  const { from, to } = await withPostgres(() => migrateTables(named()));
+  if (options.json === true) terminal.json({ from, to });
+  else if (from === to) terminal.out(`The tables are up to date: version ${to}.\n`);
+  else if (from === null) terminal.out(`Made the tables: version ${to}.\n`);
+  else terminal.out(`Brought the tables from version ${from} to version ${to}.\n`);
+  return exitCodes.done;
+}
+
+export function grants(role: string, terminal: Terminal): number {
+  const { schema } = postgresOf(process.env) ?? {};
+  terminal.out(`${grantsFor({ role, ...(schema === undefined ? {} : { schema }) }).join("\n")}\n`);
+  return exitCodes.done;
+}
+
+function named(): PostgresConnection {
+  const connection = postgresOf(process.env);
+  if (connection !== null) return connection;
+  throw new PawlError(
+    "bad_configuration",
+    "No database is named. Add --store postgres://user@host/database, or set PAWL_STORE.",
+  );
+}

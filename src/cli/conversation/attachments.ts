@@ -1,0 +1,98 @@
+/**
+ * What joins a message as data: files that it names as `@path`, and the output of commands that the person ran.
+ *
+ * 1. A message has its text first. Each further part begins with a line that says what it is, so that the screen shows that
+ *    line and not the whole part.
+ * 2. Nothing outside the folder joins, and what joins is bounded.
+ */
+import { textOf, type UserMessage, type UserPart } from "../../index.js";
+import { readFolderFile, textOfBytes } from "../folder-file.js";
+import { counted } from "../text.js";
+
+/** Of one message. */
+const mostFiles = 20;
+/** Characters of the texts that join a message, in all. */
+const mostCharacters = 600_000;
+
+/** What models see as it is, by the end of the name. */
+const media: { readonly [extension: string]: string | undefined } = {
+  gif: "image/gif",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  pdf: "application/pdf",
+  png: "image/png",
+  webp: "image/webp",
+};
+
+export type Composed = {
+  readonly input: readonly UserPart[];
+  /** What did not join, and why. */
+  readonly problems: readonly string[];
+};
+
+/** The message with the files that it names. @param before parts that join it, too */
+export function composeMessage(text: string, root: string, before: readonly UserPart[] = []): Composed {
+  const parts: UserPart[] = [{ type: "text", text }, ...before];
+  const problems: string[] = [];
+  let room = mostCharacters;
+  for (const [at, path] of namedPaths(text).entries()) {
+    const file = readFolderFile(root, path);
+    // A word with an @ may be no path at all.
+    if (file.type === "missing") continue;
+    if (file.type === "refused") {
+      problems.push(`@${path} does not join the message: ${file.why}.`);
+      continue;
+    }
+    const part = at < mostFiles ? partOf(file.path, file.bytes) : null;
+    const size = part?.type === "text" ? part.text.length : 0;
+    if (part === null || size > room) {
+      const why =
+        at >= mostFiles
+          ? `more than ${mostFiles} files`
+          : size > room
+            ? "the message would be too long"
+            : "it is no text";
+      problems.push(`@${path} does not join the message: ${why}.`);
+      continue;
+    }
+    room -= size;
+    parts.push(part);
+  }
+  return { input: parts, problems };
+}
+
+/** The paths behind an `@` that begins a word, each once: `@src/a.ts`, `@"a name.txt"`. */
+function namedPaths(text: string): readonly string[] {
+  const found = [...text.matchAll(/(?:^|\s)@(?:"([^"\n]{1,1000})"|(\S{1,1000}))/g)];
+  return [...new Set(found.map(([, quoted, plain = ""]) => quoted ?? plain.replace(/[,;:.!?)]+$/, "")))].filter(
+    (path) => path !== "",
+  );
+}
+
+function partOf(path: string, bytes: Buffer): UserPart | null {
+  const mediaType = media[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ""];
+  if (mediaType !== undefined) return { type: "file", mediaType, data: bytes.toString("base64"), filename: path };
+  const text = textOfBytes(bytes);
+  return text === null ? null : dataPart(`The file ${path}, as it is now:`, text);
+}
+
+/** A text that joins a message under a line that says what it is. */
+export function dataPart(title: string, text: string): UserPart {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return { type: "text", text: `${title.replace(/\s+/g, " ")}\n${fence}\n${text}\n${fence}` };
+}
+
+/** What the screen shows of a message: its text, and a line for each part that joined it. */
+export function shownMessage({ parts }: UserMessage): { readonly text: string; readonly joined: readonly string[] } {
+  const [first, ...others] = parts;
+  return {
+    text: first === undefined ? "" : textOf({ role: "user", parts: [first] }),
+    joined: others.map((part) => (part.type === "file" ? (part.filename ?? part.mediaType) : titleOf(part.text))),
+  };
+}
+
+function titleOf(text: string): string {
+  const [title = "", ...lines] = text.split("\n");
+  return lines.length < 2 ? title : `${title.replace(/[:.]$/, "")} · ${counted(lines.length - 2, "line")}`;
+}

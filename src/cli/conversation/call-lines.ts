@@ -1,0 +1,145 @@
+/**
+ * A tool call as lines: one while it runs, with the end of its output; one when it is done, with a part of its output.
+ */
+import { fileEditIn } from "../../core/index.js";
+import type { Json } from "../../index.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
+import { cut, duration, hasFailedCommand, oneLine, shortInput, shortResult } from "../text.js";
+import { type Changes, changesBetween } from "./change-lines.js";
+
+export type OpenCall = {
+  readonly name: string;
+  readonly input: Json;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** The output so far, or what the tool says of its progress. */
+  readonly output: string;
+  readonly note: string;
+  readonly wasAsked: boolean;
+};
+
+export type EndedCall = {
+  readonly name: string;
+  readonly input: Json;
+  readonly result: string;
+  readonly isOk: boolean;
+  readonly durationMs: number;
+  /** Whether a person has seen the call before it ran. */
+  readonly wasAsked: boolean;
+};
+
+/** Lines of an output that stay in the history. */
+const shown = { first: 3, last: 7 } as const;
+const mostChanges = 20;
+/** A line of output may be longer: the terminal wraps it. */
+const mostCharacters = 2_000;
+const mostPlanLines = 20;
+
+/** What these give is for the model: one line says what it was. */
+export const readers: ReadonlySet<string> = new Set([
+  "read_file",
+  "list_files",
+  "search_files",
+  "read_process",
+  "read_output",
+  "search_output",
+  "read_skill",
+]);
+
+/** A call in a few words: its command or its path before other fields. */
+export function callTitle(name: string, input: Json, columns: number): string {
+  const title = oneLine(name);
+  const room = Math.max(10, columns - title.length - 1);
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return `${title} ${shortInput(input, room)}`;
+  const { command, path, oldText, newText, content, ...others } = input as { readonly [key: string]: Json };
+  if (typeof command === "string") return `${title} ${cut(oneLine(command), room)}`;
+  if (typeof path !== "string") return `${title} ${shortInput(input, room)}`.trimEnd();
+  const more = Object.keys(others).length === 0 ? "" : ` ${shortInput(others, room)}`;
+  return `${title} ${cut(`${oneLine(path)}${more}`, room)}`;
+}
+
+/** The lines of a running call, at most `most`. */
+export function runningLines(call: OpenCall, columns: number, most: number, now: number): readonly Line[] {
+  const took = ` · ${duration(Math.max(0, now - call.since))}`;
+  const title = callTitle(call.name, call.input, columns - took.length - 4);
+  const note = call.note === "" ? "" : ` · ${oneLine(call.note)}`;
+  const head: Line = [spanOf("▸ ", "cyan"), spanOf(title), spanOf(`${took}${note}`, "dim")];
+  const lines = outputLines(call.output);
+  const room = Math.max(0, most - 1);
+  if (lines.length <= room) return [head, ...lines.map(outputLine)];
+  if (room < 2) return [head];
+  const kept = lines.slice(1 - room);
+  const hidden = lines.length - kept.length;
+  return [
+    head,
+    lineOf(`  … ${hidden.toLocaleString("en-US")} ${hidden === 1 ? "line" : "lines"} above`, "dim"),
+    ...kept.map(outputLine),
+  ];
+}
+
+/** The lines of a call that has ended. */
+export function endedLines(call: EndedCall, columns: number): readonly Line[] {
+  const { name, input, result, isOk, durationMs, wasAsked } = call;
+  // The tool did its work, but what it ran did not end well.
+  const isWell = isOk && !(name === "shell" && hasFailedCommand(result));
+  const took = ` · ${duration(durationMs)}`;
+  const title = callTitle(name, input, Math.max(20, columns - took.length - 4));
+  const output = outputLines(result);
+  const isShort = output.length <= 1 || readers.has(name) || name === planTool;
+  const edit = isOk ? fileEditIn(input) : null;
+  const changes = edit === null ? null : changesBetween(edit.before, edit.after, lineIn(result));
+  const text = isShort && name !== planTool ? cut(shortResult(result, isOk), 160) : "";
+  const summary = changes === null ? text : `+${changes.added} −${changes.removed}`;
+  const head = headLines(
+    [
+      isWell ? spanOf("✓ ", "green") : spanOf("✗ ", isOk ? "yellow" : "red"),
+      spanOf(title),
+      spanOf(`${summary === "" ? "" : ` · ${summary}`}${took}`, "dim"),
+    ],
+    columns,
+  );
+  if (name === planTool && isOk) return [...head, ...partOf(output, mostPlanLines, 0).map(outputLine)];
+  if (changes !== null) return wasAsked ? head : [...head, ...firstChanges(changes)];
+  return isShort ? head : [...head, ...partOf(output, shown.first, shown.last).map(outputLine)];
+}
+
+/** The first line of a call. If it is too long, the next ones are indented. */
+function headLines(line: Line, columns: number): readonly Line[] {
+  const [first = [], ...others] = wrapLine(line, Math.max(12, Math.min(100, columns - 3)));
+  return [first, ...others.map((row): Line => [spanOf("  "), ...row])];
+}
+
+/** The tool `todo()` gives its plan, a line for each item. */
+const planTool = "todo";
+
+/** The line of the file in which an edit began, as its tool says. */
+function lineIn(result: string): number | undefined {
+  const number = /\(lines? (\d{1,9})[,)]/.exec(result)?.[1];
+  return number === undefined ? undefined : Number(number);
+}
+
+function firstChanges({ lines }: Changes): readonly Line[] {
+  if (lines.length <= mostChanges) return lines;
+  return [...lines.slice(0, mostChanges), lineOf(`    … ${lines.length - mostChanges} more lines`, "dim")];
+}
+
+function outputLines(text: string): readonly string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+function partOf(lines: readonly string[], first: number, last: number): readonly string[] {
+  const left = lines.length - first - last;
+  if (left <= 1) return lines;
+  const rest = last === 0 ? [] : lines.slice(-last);
+  return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...rest];
+}
+
+/** The first and the last lines of an output. */
+export function outputPart(text: string, first: number, last: number): readonly Line[] {
+  return partOf(outputLines(text), first, last).map(outputLine);
+}
+
+function outputLine(text: string): Line {
+  const short = text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
+  return [spanOf("  │ ", "dim"), spanOf(short, "dim")];
+}

@@ -1,0 +1,154 @@
+/**
+ * A change of a text as lines: what goes, what comes, and the words that differ, with the line numbers of the file if they
+ * are known.
+ *
+ * 1. Without the marks, the lines that are not added are the old text, and the others the new one. No line is left out.
+ * 2. A comparison has an end: lines are compared for 300 ms and words for 50 ms. After that, old comes before new.
+ */
+import { diffArrays, diffWordsWithSpace } from "diff";
+import { type Line, type Span, spanOf } from "../screen/line.js";
+import { exact } from "../text.js";
+import type { TextStyle } from "../text-style.js";
+
+/** Milliseconds. */
+const timeout = { lines: 300, words: 50 } as const;
+/** Lines with fewer characters in common than this share have no words marked: too much would be. */
+const leastInCommon = 0.4;
+/** Characters. The words of a longer line are not compared. */
+const longestLine = 400;
+/** Lines of the file around a change. */
+const around = 3;
+
+export type Changes = { readonly lines: readonly Line[]; readonly added: number; readonly removed: number };
+
+/** A text on one line. A tab is an arrow, which tells it from spaces. */
+export function exactSpans(text: string, style?: TextStyle): readonly Span[] {
+  return text.split("\t").flatMap((part, at) => {
+    const own = part === "" ? [] : [spanOf(exact(part), style)];
+    return at === 0 ? own : [spanOf("→   ", "dim"), ...own];
+  });
+}
+
+type Part = { readonly type: "same" | "removed" | "added"; readonly lines: readonly string[] };
+
+/** @param firstLine the number in its file of the first line of both texts */
+export function changesBetween(before: string, after: string, firstLine?: number): Changes {
+  const parts = partsOf(before.split("\n"), after.split("\n"));
+  const count = (type: Part["type"]) =>
+    parts.reduce((sum, part) => sum + (part.type === type ? part.lines.length : 0), 0);
+  const lines = numbered(firstLine, Math.max(before.split("\n").length, after.split("\n").length));
+  const until = performance.now() + timeout.words;
+  const shown = parts.flatMap((part, at): Line[] => {
+    const { type } = part;
+    if (type === "same") return part.lines.map((text) => lines.same(exactSpans(text)));
+    const other = parts[at + (type === "removed" ? 1 : -1)];
+    const isPaired = other !== undefined && other.type !== "same" && other.type !== type;
+    return part.lines.map((text, row) => {
+      const twin = isPaired ? other.lines[row] : undefined;
+      const spans = twin === undefined ? null : wordSpans(text, twin, type, until);
+      return lines[type](spans ?? exactSpans(text, styles[type].plain));
+    });
+  });
+  return { lines: shown, added: count("added"), removed: count("removed") };
+}
+
+function partsOf(old: readonly string[], now: readonly string[]): readonly Part[] {
+  const parts = diffArrays([...old], [...now], { timeout: timeout.lines });
+  if (parts === undefined)
+    return [
+      { type: "removed", lines: old },
+      { type: "added", lines: now },
+    ];
+  return parts.map(({ value, added, removed }) => ({
+    type: added ? "added" : removed ? "removed" : "same",
+    lines: value,
+  }));
+}
+
+const styles = {
+  removed: { plain: "red", strong: "red-strong" },
+  added: { plain: "green", strong: "green-strong" },
+} as const;
+
+/** The line with the words marked that its twin does not have; null if too much differs, or time is up. */
+function wordSpans(line: string, twin: string, type: "removed" | "added", until: number): readonly Span[] | null {
+  const left = until - performance.now();
+  if (left <= 0 || Math.max(line.length, twin.length) > longestLine) return null;
+  const [old, now] = type === "removed" ? [line, twin] : [twin, line];
+  const parts = diffWordsWithSpace(old, now, { timeout: left });
+  if (parts === undefined) return null;
+  const same = parts.reduce((sum, { added, removed, value }) => sum + (added || removed ? 0 : value.length), 0);
+  if (same < leastInCommon * Math.max(line.length, twin.length)) return null;
+  return parts
+    .filter((part) => !part[type === "removed" ? "added" : "removed"])
+    .flatMap(({ value, added, removed }) => exactSpans(value, styles[type][added || removed ? "strong" : "plain"]));
+}
+
+/** Puts marks and numbers in front of lines, in their order. */
+function numbered(firstLine: number | undefined, count: number) {
+  let [old, now] = [firstLine ?? 0, firstLine ?? 0];
+  const width = String((firstLine ?? 0) + count).length;
+  const number = (at: number) => (firstLine === undefined ? "" : `${String(at).padStart(width)} `);
+  return {
+    same(spans: readonly Span[]): Line {
+      const lead = number(now);
+      [old, now] = [old + 1, now + 1];
+      return [spanOf(`    ${lead}`, "dim"), spanOf("  "), ...spans];
+    },
+    removed(spans: readonly Span[]): Line {
+      const lead = number(old);
+      old += 1;
+      return [spanOf(`    ${lead}`, "dim"), spanOf("- ", "red"), ...spans];
+    },
+    added(spans: readonly Span[]): Line {
+      const lead = number(now);
+      now += 1;
+      return [spanOf(`    ${lead}`, "dim"), spanOf("+ ", "green"), ...spans];
+    },
+  };
+}
+
+/**
+ * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. Null if the old text
+ * does not stand there.
+ */
+export function changesInFile(file: string, oldText: string, newText: string): Changes | null {
+  const text = oldText.includes("\r") ? file : file.replaceAll("\r\n", "\n");
+  const at = oldText === "" ? -1 : text.indexOf(oldText);
+  if (at === -1) return null;
+  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+  const next = text.indexOf("\n", at + oldText.length);
+  const end = next === -1 ? text.length : next;
+  const lineNumber = text.slice(0, start).split("\n").length;
+  const above =
+    start === 0
+      ? []
+      : text
+          .slice(0, start - 1)
+          .split("\n")
+          .slice(-around);
+  const rest = text.slice(end + 1).replace(/\n$/, "");
+  const below = rest === "" ? [] : rest.split("\n", around);
+  const behind = text.slice(at + oldText.length, end);
+  const whole = (middle: string) => [...above, text.slice(start, at) + middle + behind, ...below].join("\n");
+  const changes = changesBetween(whole(oldText), whole(newText), lineNumber - above.length);
+  const others = placesBehind(text, oldText, at);
+  if (others.length === 0) return changes;
+  return { ...changes, lines: [...changes.lines, [spanOf(`    The old text also stands in ${others}`, "dim")]] };
+}
+
+const mostPlaces = 5;
+
+/** `line 9`, `lines 9, 12`, or `lines 9, 12, 15, 20, 31 and more`; empty if the text does not stand there again. */
+function placesBehind(text: string, sought: string, first: number): string {
+  const numbers: number[] = [];
+  let [line, from] = [1, 0];
+  for (let at = text.indexOf(sought, first + sought.length); at !== -1; at = text.indexOf(sought, at + sought.length)) {
+    if (numbers.length === mostPlaces) return `lines ${numbers.join(", ")} and more`;
+    line += text.slice(from, at).split("\n").length - 1;
+    from = at;
+    numbers.push(line);
+  }
+  if (numbers.length === 0) return "";
+  return `${numbers.length === 1 ? "line" : "lines"} ${numbers.join(", ")}`;
+}

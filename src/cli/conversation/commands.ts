@@ -1,0 +1,188 @@
+/**
+ * The commands of a conversation: their names, what they do, and which one is meant.
+ */
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { processes } from "./background-command.js";
+import { compact } from "./compact-command.js";
+import { fork } from "./fork-command.js";
+import { keyHelp } from "./key-help.js";
+import * as looks from "./look-commands.js";
+import { mcpServers } from "./mcp-command.js";
+import { permissions } from "./permission-commands.js";
+import type { CommandContext } from "./session-commands.js";
+import * as acts from "./session-commands.js";
+import { redo, undo } from "./undo-command.js";
+
+export type Command = {
+  readonly name: string;
+  /** What may follow the name. */
+  readonly takes: string;
+  readonly about: string;
+  /** Refused while a run is at work. */
+  readonly atRest: boolean;
+  readonly run: (context: CommandContext, words: string) => Promise<void>;
+};
+
+export const commands: readonly Command[] = [
+  { name: "help", takes: "", about: "these commands", atRest: false, run: async ({ say }) => say(helpLines()) },
+  { name: "keys", takes: "", about: "the keys", atRest: false, run: async ({ say }) => say(keyHelp()) },
+  { name: "status", takes: "", about: "version, session, folder, model, sandbox", atRest: false, run: acts.status },
+  { name: "new", takes: "", about: "begins a new session", atRest: true, run: acts.startNew },
+  {
+    name: "resume",
+    takes: "[id]",
+    about: "goes on with another session; the list has those of other folders, too",
+    atRest: true,
+    run: acts.resume,
+  },
+  {
+    name: "fork",
+    takes: "[n]",
+    about: "a new session from before your message n, which is in the editor then",
+    atRest: true,
+    run: fork,
+  },
+  {
+    name: "undo",
+    takes: "[n]",
+    about: "takes back what file tools wrote in the last n runs; shows it, and asks",
+    atRest: true,
+    run: undo,
+  },
+  { name: "redo", takes: "", about: "brings forward what /undo has taken back", atRest: true, run: redo },
+  {
+    name: "model",
+    takes: "[name]",
+    about: "which model answers, or another one from the next message on",
+    atRest: true,
+    run: acts.model,
+  },
+  {
+    name: "compact",
+    takes: "[what to keep]",
+    about: "sums the conversation up now, to make room; in a run, before its next model call",
+    atRest: false,
+    run: compact,
+  },
+  {
+    name: "cost",
+    takes: "",
+    about: "tokens and cost of the last run and of the session",
+    atRest: false,
+    run: acts.cost,
+  },
+  { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
+  { name: "tools", takes: "", about: "the tools of the model", atRest: false, run: acts.tools },
+  {
+    name: "mcp",
+    takes: "",
+    about: "the MCP servers: their tools, and why some are off",
+    atRest: false,
+    run: mcpServers,
+  },
+  {
+    name: "ps",
+    takes: "[n]",
+    about: "processes in the background: their output, and /ps stop n",
+    atRest: false,
+    run: processes,
+  },
+  { name: "todo", takes: "", about: "the plan that the model keeps", atRest: false, run: looks.plan },
+  {
+    name: "output",
+    takes: "[n]",
+    about: "the whole output of a call in your pager; 1 is the last call",
+    atRest: false,
+    run: looks.output,
+  },
+  {
+    name: "copy",
+    takes: "[n]",
+    about: "copies the last answer, or its n-th code block",
+    atRest: false,
+    run: looks.copyAnswer,
+  },
+  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: looks.trace },
+  {
+    name: "permissions",
+    takes: "[…]",
+    about: "what is allowed, asked and denied by rules; adds, removes and tests",
+    atRest: false,
+    run: permissions,
+  },
+  {
+    name: "export",
+    takes: "[file]",
+    about: "writes the session to a file: .md, or .jsonl for the whole log",
+    atRest: false,
+    run: acts.exportSession,
+  },
+  { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
+];
+
+function helpLines(): readonly Line[] {
+  const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
+  return [
+    ...commands.map(
+      ({ name, takes, about }): Line => [spanOf(`/${name} ${takes}`.padEnd(width), "bold"), spanOf(about)],
+    ),
+    lineOf("!command runs a command of yours in the folder; its output joins your next message.", "dim"),
+    lineOf("@path adds a file of the folder to the message.", "dim"),
+    lineOf("// begins a message that starts with a slash.", "dim"),
+    lineOf("pawl --screen-reader starts without a live screen.", "dim"),
+  ];
+}
+
+export type Found =
+  | { readonly type: "command"; readonly command: Command; readonly words: string }
+  | { readonly type: "unknown"; readonly message: string };
+
+/** The command that a line names; a beginning that fits only one command is enough. */
+export function findCommand(line: string): Found {
+  const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
+  const exact = commands.find((command) => command.name === name);
+  const fitting = matchingCommands(name);
+  const [only] = fitting;
+  const command = exact ?? (fitting.length === 1 ? only : undefined);
+  if (command !== undefined) return { type: "command", command, words: words.trim() };
+  const near = fitting.length > 0 ? fitting : commands.filter((one) => distance(one.name, name) <= 2);
+  const meant =
+    near.length === 0 ? "/help lists the commands" : `Did you mean ${near.map((one) => `/${one.name}`).join(" or ")}?`;
+  return {
+    type: "unknown",
+    message: `There is no command /${name}. ${meant.replace(/([a-z])$/, "$1.")} Nothing was sent.`,
+  };
+}
+
+/** The commands whose names begin like this. */
+export function matchingCommands(beginning: string): readonly Command[] {
+  return commands.filter(({ name }) => name.startsWith(beginning.toLowerCase()));
+}
+
+/** The draft after Tab: what all commands that fit have in common; null if there is nothing to complete. */
+export function completed(text: string): string | null {
+  const beginning = /^\/(\S*)$/.exec(text)?.[1];
+  if (beginning === undefined) return null;
+  const names = matchingCommands(beginning).map(({ name }) => name);
+  const [first] = names;
+  if (first === undefined) return null;
+  if (names.length === 1) return `/${first} `;
+  let common = first;
+  while (!names.every((name) => name.startsWith(common))) common = common.slice(0, -1);
+  return common.length > beginning.length ? `/${common}` : null;
+}
+
+/** How many letters differ between two short names. A longer name is as far away as can be. */
+function distance(left: string, right: string): number {
+  if (right.length > 12) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [down, letter] of [...left].entries()) {
+    const next = [down + 1];
+    for (const [across, other] of [...right].entries())
+      next.push(
+        Math.min((row[across] ?? 0) + (letter === other ? 0 : 1), (row[across + 1] ?? 0) + 1, (next[across] ?? 0) + 1),
+      );
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

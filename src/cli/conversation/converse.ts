@@ -1,0 +1,341 @@
+/**
+ * The conversation: opens the store, chooses the model, and lets a person talk with one session after another.
+ */
+import { randomUUID } from "node:crypto";
+import { stdin, stdout } from "node:process";
+import { type Agent, PawlError, type SessionSummary, type Store } from "../../index.js";
+import { type ChosenModel, chooseForCommand } from "../choose-model.js";
+import { configurationInForce, type InForce } from "../configuration/in-force.js";
+import { realFolder } from "../drive-session.js";
+import { exitCodes } from "../exit.js";
+import { agentName, createFolderAgent, type FolderOptions, folderChoices } from "../folder-agent.js";
+import { getSession, homeOf, openStoreOrMemory, shortId } from "../home.js";
+import { serverNotes } from "../mcp/start-servers.js";
+import { modelLabel } from "../model-label.js";
+import { hasLiveScreen } from "../opens-conversation.js";
+import type { Permissions } from "../permissions/permissions.js";
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { openPrompt } from "../screen/prompt.js";
+import type { Terminal } from "../terminal.js";
+import { counted, visible } from "../text.js";
+import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
+import { userName } from "../user-name.js";
+import { tellOfProcesses } from "./background-command.js";
+import { type Background, openBackground } from "./background-processes.js";
+import { findCommand } from "./commands.js";
+import { fileNames } from "./file-names.js";
+import type { Front, Leaving } from "./front.js";
+import { createLiveFront } from "./live-front.js";
+import { createOwnCommands } from "./own-command.js";
+import { createPlainFront } from "./plain-front.js";
+import { createPresentServers, type PresentServers } from "./present-servers.js";
+import type { CommandContext, Next } from "./session-commands.js";
+import { createSessionControl, type SessionControl } from "./session-control.js";
+import { createTalkRules } from "./talk-rules.js";
+import { asksForTrust } from "./trust-question.js";
+import { wrappedNote } from "./view-lines.js";
+
+export type ConversationOptions = FolderOptions & {
+  readonly model?: string;
+  /** How long to wait for the beginning of an answer; milliseconds. */
+  readonly timeout?: number;
+  readonly root?: string;
+  readonly session?: string;
+  readonly continue?: true;
+  readonly screenReader?: true;
+};
+
+/** Milliseconds that tools have to finish when a run is left, and that a stopped run has to end. */
+const graceMs = 5_000;
+
+/** @param task the first message, if there is one. @returns the exit code */
+export async function converse(
+  task: string,
+  options: ConversationOptions,
+  version: string,
+  terminal: Terminal,
+): Promise<number> {
+  const root = realFolder(options.root ?? ".");
+  const front = createFront(options, terminal);
+  front.talk(null, "starting…");
+  const home = homeOf(process.env);
+  process.prependOnceListener("uncaughtException", front.close);
+  try {
+    const { store, loss } = await openStoreOrMemory(home);
+    try {
+      const background = openBackground(terminal.redaction.text);
+      const servers = createPresentServers(home, (names) => front.talk(null, `starting ${names}…`));
+      const place: Place = { front, store, loss, home, root, version, terminal, options, background, servers };
+      try {
+        return await talkOn(place, await firstSession(place), task);
+      } finally {
+        await servers.close();
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    process.off("uncaughtException", front.close);
+    front.close();
+  }
+}
+
+type Place = {
+  readonly front: Front;
+  readonly store: Store;
+  readonly loss: string | null;
+  readonly home: string;
+  readonly root: string;
+  readonly version: string;
+  readonly terminal: Terminal;
+  readonly options: ConversationOptions;
+  readonly background: Background;
+  readonly servers: PresentServers;
+};
+
+function createFront({ screenReader }: ConversationOptions, terminal: Terminal): Front {
+  const streams = { input: stdin, output: stdout };
+  if (screenReader === true || !hasLiveScreen(streams, process.env)) return createPlainFront(streams);
+  return createLiveFront(terminal.takePrompt() ?? openPrompt(streams, process.env));
+}
+
+/** The session that the options name; null: a new one. @throws PawlError `no_session`, `agent_mismatch` */
+async function firstSession({ store, root, options }: Place): Promise<SessionSummary | null> {
+  if (options.session !== undefined) {
+    const found = await getSession(store, options.session);
+    if (found.info?.agent === agentName) return found;
+    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} is not one of pawl.`);
+  }
+  if (options.continue !== true) return null;
+  const [latest] = await store.list({ agent: agentName, root, parent: null, limit: 1 });
+  if (latest !== undefined) return latest;
+  throw new PawlError("no_session", `No session has worked in ${root} yet. Leave out --continue to start one.`);
+}
+
+/** What ends a talk: the next session, or leaving with an exit code. */
+type End =
+  | { readonly type: "next"; readonly next: Extract<Next, { type: "session" }> }
+  | { readonly type: "left"; readonly how: Leaving };
+
+async function talkOn(place: Place, first: SessionSummary | null, task: string): Promise<number> {
+  const { front, store, options } = place;
+  let summary = first;
+  let named = options.model;
+  let text = task;
+  let draft: string | undefined;
+  let mayAsk = true;
+  for (let isFirst = true; ; isFirst = false) {
+    const root = realFolder(summary?.info?.root ?? place.root);
+    const configured = configurationInForce({ root, home: place.home });
+    await place.servers.start(root, configured.trust);
+    const chosen = await chooseForCommand(named ?? summary?.info?.model ?? configured.model, options);
+    const sessionId = summary?.sessionId ?? randomUUID();
+    const { agent, permissions } = agentFor(place, chosen, configured, summary, (lines) => control.say(lines));
+    const control: SessionControl = createSessionControl({
+      agent,
+      store,
+      sessionId,
+      root,
+      redaction: place.terminal.redaction,
+      by: userName(),
+      columns: front.columns,
+      onChange: front.changed,
+    });
+    const open = mayAsk ? untrustedFiles(configured.trust) : [];
+    mayAsk = false;
+    if (configured.notice !== null && open.length === 0)
+      control.say(wrappedNote(visible(configured.notice), front.columns(), "yellow"));
+    for (const note of serverNotes(place.servers.present()))
+      control.say(wrappedNote(visible(place.terminal.redaction.text(note)), front.columns(), "yellow"));
+    const end = await talkWith(place, { agent, permissions, control, chosen, summary, text, draft, isFirst, open });
+    if (end.type === "left") return leave(place, control, end.how);
+    front.talk(null, "opening…");
+    await control.close(0);
+    summary = end.next.sessionId === null ? null : await store.describe(end.next.sessionId);
+    named = end.next.model ?? named;
+    // What was trusted counts from the beginning, so the talk begins anew, with the same first message.
+    [text, draft] = [end.next.isTrusted === true ? text : "", end.next.draft];
+  }
+}
+
+function agentFor(
+  { store, home, root, options, background, servers }: Place,
+  { model, timeouts }: ChosenModel,
+  configured: InForce,
+  summary: SessionSummary | null,
+  say: (lines: readonly Line[]) => void,
+): Pick<Talking, "agent" | "permissions"> {
+  const folder = realFolder(summary?.info?.root ?? root);
+  const choices = folderChoices(options, { root: folder, home }, configured);
+  const agent = createFolderAgent({
+    store,
+    home,
+    model,
+    timeouts,
+    root: folder,
+    ...choices,
+    allowShell: hasShell(options),
+    background: background.processes,
+    serverTools: servers.present().tools,
+    onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+  });
+  return { agent, permissions: choices.permissions };
+}
+
+/** A person is there and asked about each command. With `--yes` nobody is asked, so the shell has to be allowed. */
+function hasShell({ yes, allowShell }: ConversationOptions): boolean {
+  return yes !== true || allowShell === true;
+}
+
+type Talking = {
+  readonly agent: Agent;
+  readonly permissions: Permissions;
+  readonly control: SessionControl;
+  readonly chosen: ChosenModel;
+  readonly summary: SessionSummary | null;
+  readonly text: string;
+  readonly draft: string | undefined;
+  readonly isFirst: boolean;
+  /** What the folder brings, is not trusted, and is to be asked about. */
+  readonly open: readonly BroughtFile[];
+};
+
+async function talkWith(place: Place, talking: Talking): Promise<End> {
+  const { agent, permissions, control, chosen, summary, text, draft, isFirst, open } = talking;
+  const { front, store, terminal, version, options } = place;
+  const root = summary?.info?.root ?? place.root;
+  const own = createOwnCommands(control, root, terminal.redaction);
+  const left = new AbortController();
+  let stopWork: (() => void) | null = null;
+  control.say(await welcome(place, chosen, summary, isFirst));
+  let onSignal = () => {};
+  const ended = new Promise<End>((settle) => {
+    const leaveBy = (how: Leaving) => settle({ type: "left", how });
+    onSignal = () => leaveBy("leave");
+    const context: CommandContext = {
+      store,
+      agent,
+      sessionId: control.sessionId,
+      root,
+      home: place.home,
+      model: chosen.model.id,
+      version,
+      hasShell: hasShell(options),
+      permissions,
+      background: place.background.processes,
+      servers: place.servers.present(),
+      redaction: terminal.redaction,
+      state: control.view.state,
+      say: control.say,
+      choose: front.choose,
+      page: front.page,
+      copy: front.copy,
+      columns: front.columns,
+      atWork(name, stop) {
+        stopWork = stop;
+        control.setOwn({ name, since: Date.now() });
+        return () => {
+          stopWork = null;
+          control.setOwn(null);
+        };
+      },
+      join: control.join,
+      go: (next) => (next.type === "quit" ? leaveBy("rest") : void goOn(next).catch(control.fail)),
+      quit: () => leaveBy(control.view.state().runId === null ? "rest" : "leave"),
+    };
+    /** A model that cannot be used is told here, and the session stays as it is. */
+    async function goOn(next: Extract<Next, { type: "session" }>): Promise<void> {
+      if (next.model !== undefined) await chooseForCommand(next.model, options);
+      settle({ type: "next", next });
+    }
+    for (const signal of signals) process.once(signal, onSignal);
+    front.talk({
+      control,
+      rules: createTalkRules({ agent, permissions, control, columns: front.columns, by: userName() }),
+      ...(draft === undefined ? {} : { draft }),
+      command: (line) => void runCommand(line, context, control),
+      runOwn: (commandLine) => void own.run(commandLine),
+      stopOwn() {
+        stopWork?.();
+        return own.stop() || stopWork !== null;
+      },
+      fileNames: () => fileNames(root, left.signal),
+      quit: leaveBy,
+    });
+    place.background.tellTo(control, agent);
+    const begin = async () => {
+      await control.open();
+      await tellOfProcesses(control, context, terminal.redaction.text);
+      const isTrusted =
+        open.length > 0 && (await asksForTrust({ open, root, home: place.home, control, front, terminal }));
+      if (isTrusted)
+        settle({ type: "next", next: { type: "session", sessionId: summary?.sessionId ?? null, isTrusted } });
+      else if (text !== "") control.send(text);
+    };
+    begin().catch(control.fail);
+  });
+  try {
+    return await ended;
+  } finally {
+    for (const signal of signals) process.off(signal, onSignal);
+    own.stop();
+    left.abort();
+  }
+}
+
+/** They ask the process to exit. */
+const signals = ["SIGTERM", "SIGHUP"] as const;
+
+async function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> {
+  const found = findCommand(line);
+  if (found.type === "unknown") return control.say([lineOf(found.message, "yellow")]);
+  const { runId, isWaiting } = context.state();
+  if (found.command.atRest && runId !== null && !isWaiting)
+    return control.say([lineOf(`/${found.command.name} has to wait until the run is over. Esc stops it.`, "yellow")]);
+  try {
+    await found.command.run(context, found.words);
+  } catch (error) {
+    control.fail(error);
+  }
+}
+
+/** The first lines: what this is, and what there is to go on with. */
+async function welcome(
+  { store, root, loss, version, options, front, terminal }: Place,
+  { model, why }: ChosenModel,
+  summary: SessionSummary | null,
+  isFirst: boolean,
+): Promise<readonly Line[]> {
+  const session = summary === null ? "new session" : `session ${shortId(summary.sessionId)}`;
+  const head: Line = [
+    spanOf(`Pawl ${version}`, "bold"),
+    spanOf(` · ${modelLabel(model.id)} · ${root} · ${session}`, "dim"),
+  ];
+  if (!isFirst) return [head];
+  const notes: Line[] = [head];
+  if (options.model === undefined && model.id === "demo")
+    notes.push(...wrappedNote(terminal.redaction.text(why), front.columns(), "yellow"));
+  if (loss !== null) notes.push(...wrappedNote(visible(loss), front.columns(), "yellow"));
+  if (summary !== null) return notes;
+  const others = await store.list({ agent: agentName, root, parent: null, limit: 100 });
+  if (others.length === 0)
+    notes.push(lineOf("Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill.", "dim"));
+  else notes.push(lineOf(`${counted(others.length, "session")} here: /resume`, "dim"));
+  return notes;
+}
+
+/** Ends the run or lets it go, and says how to go on. */
+async function leave({ front, loss, background }: Place, control: SessionControl, how: Leaving): Promise<number> {
+  const { runId, isWaiting } = control.view.state();
+  const isAtWork = runId !== null;
+  if (how === "stop") await control.stopAndWait(graceMs);
+  await background.close();
+  await control.close(how === "rest" ? 0 : graceMs);
+  if (isAtWork && loss === null) {
+    const id = shortId(control.sessionId);
+    control.say([lineOf(`To go on: pawl --continue, or pawl --session ${id}`, "dim")]);
+  }
+  front.changed();
+  if (!isAtWork || how === "stop") return exitCodes.done;
+  return isWaiting ? exitCodes.waiting : exitCodes.interrupted;
+}

@@ -1,0 +1,65 @@
+/**
+ * What the view of a session remembers between items, and what of it is open now.
+ */
+import type { Usage } from "../../index.js";
+import { type Line, spanOf } from "../screen/line.js";
+import { type OpenCall, runningLines } from "./call-lines.js";
+import type { MarkdownLines } from "./markdown-lines.js";
+import type { OpenQuestion, OpenQuestions } from "./questions.js";
+import type { StreamedText } from "./streamed-text.js";
+
+export type Activity = { readonly name: string; readonly since: number };
+
+export type QueuedRun = { readonly runId: string; readonly text: string };
+
+export type Fold = {
+  readonly history: Line[];
+  readonly markdown: MarkdownLines;
+  readonly streamed: StreamedText;
+  readonly calls: Map<string, StartedCall>;
+  readonly questions: OpenQuestions;
+  runId: string | null;
+  isWaiting: boolean;
+  isStopping: boolean;
+  model: Activity | null;
+  /** A command of the person. */
+  own: Activity | null;
+  usage: Usage;
+  queued: readonly QueuedRun[];
+  readonly fileOf: (question: OpenQuestion) => string | null;
+  /** What was written last: between text, calls and messages there is a blank line. */
+  last: "text" | "call" | "message" | "message-part" | "note" | "none";
+};
+
+/** `result` is empty until the call has one. */
+export type StartedCall = OpenCall & { readonly result: string };
+
+/** The calls that run, as far as this process knows: not those that wait for an answer, or have a result already. */
+function runningCalls({ calls, questions }: Fold): readonly OpenCall[] {
+  const asked = new Set(questions.all().map(({ callKey }) => callKey));
+  return [...calls].filter(([key, { result }]) => result === "" && !asked.has(key)).map(([, call]) => call);
+}
+
+export function activityOf(fold: Fold): Activity | null {
+  if (fold.isWaiting) return fold.own;
+  const calls = runningCalls(fold);
+  const [first] = calls;
+  if (first === undefined) return fold.model ?? fold.own;
+  const more = calls.length > 1 ? ` and ${calls.length - 1} more` : "";
+  return { name: `${first.name}${more}`, since: first.since };
+}
+
+export function openLines(fold: Fold, columns: number, most: number, now: number): readonly Line[] {
+  const queued = fold.queued
+    .slice(0, 3)
+    .map(({ text }, at): Line => [spanOf(`next: ${at + 1} `, "dim"), spanOf(text.replace(/\s+/g, " "))]);
+  const room = Math.max(0, most - queued.length);
+  const calls = runningCalls(fold).slice(0, 4);
+  const others = Math.max(0, calls.length - 1);
+  const running = calls.flatMap((call, at) =>
+    runningLines(call, columns, at === calls.length - 1 ? Math.min(6, room - others) : 1, now),
+  );
+  const text = fold.markdown.open(columns).slice(-Math.max(0, room - running.length));
+  const lines = running.length >= room ? running.slice(0, room) : [...text, ...running];
+  return [...lines, ...queued];
+}

@@ -1,0 +1,70 @@
+/**
+ * `/fork`: a new session that goes on from before an earlier message, whose text is in the draft.
+ */
+import { randomUUID } from "node:crypto";
+import { type Agent, PawlError } from "../../index.js";
+import { type FileRecord, recordKeys, recordsIn } from "../file-records.js";
+import { shortId } from "../home.js";
+import { lineOf } from "../screen/line.js";
+import { counted, oneLine } from "../text.js";
+import { shownMessage } from "./attachments.js";
+import type { CommandContext } from "./session-commands.js";
+
+/** A message of the person: the entry that has it, and its text. */
+type Sent = { readonly seq: number; readonly text: string };
+
+/** @param words the number of a message, from 1; empty: the person chooses */
+export async function fork(context: CommandContext, words: string): Promise<void> {
+  const { agent, store, sessionId, redaction, choose, go, say } = context;
+  const sent = (await store.describe(sessionId)) === null ? [] : await messagesOf(agent, sessionId);
+  if (sent.length === 0) return say([lineOf("There is no message to go back to yet.", "dim")]);
+  const chosen = words === "" ? await choose("fork before", choices(sent, redaction.text)) : words;
+  if (chosen === null) return say([lineOf("Stayed with this session.", "dim")]);
+  const message = /^\d{1,6}$/.test(chosen) ? sent[Number(chosen) - 1] : undefined;
+  if (message === undefined)
+    throw new PawlError(
+      "bad_input",
+      `This session has ${counted(sent.length, "message")}: /fork takes a number from 1 on.`,
+    );
+  const forkId = randomUUID();
+  await forkBefore(context, message, forkId);
+  say([
+    lineOf(
+      `Forked before message ${chosen}. ${shortId(sessionId)} stays as it is: /resume goes back to it. Files stay as they are now.`,
+      "dim",
+    ),
+  ]);
+  go({ type: "session", sessionId: forkId, draft: message.text });
+}
+
+function choices(sent: readonly Sent[], redact: (text: string) => string) {
+  return sent
+    .map(({ text }, at) => ({ id: String(at + 1), text: `${String(at + 1).padStart(3)}  ${oneLine(redact(text))}` }))
+    .toReversed();
+}
+
+async function messagesOf(agent: Agent, sessionId: string): Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
+    const isMessage = event.type === "run_started" || (event.type === "steered" && event.source === "user");
+    if (isMessage)
+      sent.push({ seq: event.seq, text: event.input.map((message) => shownMessage(message).text).join("\n") });
+  }
+  return sent;
+}
+
+/** Runs that were queued when the message was sent are not carried over: nobody waits for them there. */
+async function forkBefore({ agent, store, sessionId }: CommandContext, { seq }: Sent, forkId: string): Promise<void> {
+  const forked = await agent.session(sessionId).fork({ at: seq - 1, sessionId: forkId });
+  const { queue } = await forked.state();
+  for (const queued of queue) if (queued.kind === "run") await forked.abort({ runId: queued.runId });
+  // Only the session's data names these blobs, and a fork copies those that its log names.
+  for (const hash of hashesIn(recordsIn((await forked.data())[recordKeys.done]))) {
+    const bytes = await store.getBlob(sessionId, hash);
+    if (bytes !== null) await store.putBlob(forkId, bytes);
+  }
+}
+
+function hashesIn(records: readonly FileRecord[]): ReadonlySet<string> {
+  return new Set(records.flatMap(({ before, after }) => [before, after]).filter((hash) => hash !== null));
+}

@@ -1,0 +1,46 @@
+/**
+ * What a conversation needs of its place on the terminal: the live screen, or the plain one that only appends.
+ */
+import type { Choice } from "../screen/picker.js";
+import type { SessionControl } from "./session-control.js";
+import type { TalkRules } from "./talk-rules.js";
+
+/** How a person leaves: at rest; with the run stopped; with the run or a question left for later. */
+export type Leaving = "rest" | "stop" | "leave";
+
+/** A session that the person talks with. */
+export type Talk = {
+  readonly control: SessionControl;
+  /** The beginning of the first message. */
+  readonly draft?: string;
+  /** Runs a line that begins with a slash: a command of the conversation. */
+  readonly command: (line: string) => void;
+  /** Runs a command line of the person in the folder. */
+  readonly runOwn: (commandLine: string) => void;
+  /** Stops a command line of the person. @returns whether one was running */
+  readonly stopOwn: () => boolean;
+  /** The names of the files in the folder. */
+  readonly fileNames: () => Promise<readonly string[]>;
+  readonly quit: (how: Leaving) => void;
+  readonly rules: TalkRules;
+};
+
+export type Front = {
+  readonly columns: () => number;
+  /** Called after each change of the view of the session. */
+  readonly changed: () => void;
+  /** Begins to talk with a session; null: none for the moment. `notice` is said meanwhile. */
+  readonly talk: (talk: Talk | null, notice?: string) => void;
+  readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
+  /** Shows a text in the person's pager until they leave it. @returns false if there is no pager */
+  readonly page: (text: string) => Promise<boolean>;
+  /** Asks the terminal to put a text into its clipboard. */
+  readonly copy: (text: string) => void;
+  /** Gives the terminal back. Everything that was shown stays in its history. */
+  readonly close: () => void;
+};
+
+/** Milliseconds after a question appeared in which no key answers it: who was typing did not mean the question. */
+export const answerableAfter = 400;
+/** Milliseconds within which a second Ctrl-C or Esc counts as meant. */
+export const twiceWithin = 2_000;

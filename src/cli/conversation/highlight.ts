@@ -1,0 +1,131 @@
+/**
+ * Colours of code, line by line.
+ *
+ * 1. A line costs no more than its length, and a long line is plain. A library of patterns may take seconds for one.
+ * 2. What a line leaves open (a comment, a string) is remembered for the next one by the mark that opened it.
+ * 3. The text of the spans is the line, whatever the library makes of it.
+ */
+import hljs, { type Highlighted } from "highlight.js/lib/common";
+import { type Line, type Span, spanOf } from "../screen/line.js";
+import type { TextStyle } from "../text-style.js";
+
+export type Highlighter = {
+  /** The line in colours. It counts as the one that follows the last line which was `next`. */
+  readonly peek: (line: string) => Line;
+  /** The same, and the following line goes on behind it. */
+  readonly next: (line: string) => Line;
+};
+
+/** Characters. A longer line is plain. */
+const longest = 400;
+
+/** What opens a comment or a string that may be several lines long. */
+const openers = ["/*", "<!--", '"""', "'''", "`", "{-", "--[[", "#="] as const;
+type Opener = (typeof openers)[number];
+
+const plainCode: TextStyle = "cyan";
+
+export function createHighlighter(language: string): Highlighter {
+  const name = language.toLowerCase();
+  const isKnown = /^[a-z0-9+#.-]{1,24}$/.test(name) && hljs.getLanguage(name) !== undefined;
+  let open: Opener | null = null;
+
+  function read(line: string): { readonly line: Line; readonly open: Opener | null } {
+    if (!isKnown || line.length > longest) return { line: [spanOf(line, isKnown ? undefined : plainCode)], open: null };
+    const lead = open ?? "";
+    const result = hljs.highlight(`${lead}${line}`, { language: name, ignoreIllegals: true });
+    const spans = withoutLead(spansOf(result.value), lead.length);
+    const isWhole = spans.map(({ text }) => text).join("") === line;
+    return { line: isWhole ? spans : [spanOf(line)], open: openAtEnd(result, `${lead}${line}`) };
+  }
+
+  return {
+    peek: (line) => read(line).line,
+    next(line) {
+      const found = read(line);
+      open = found.open;
+      return found.line;
+    },
+  };
+}
+
+/** What the line leaves open: the mark that stands last in it, if the line ends within a comment or a string. */
+function openAtEnd({ _top }: Highlighted, line: string): Opener | null {
+  const scope = (_top as { readonly scope?: unknown } | undefined)?.scope;
+  if (scope !== "comment" && scope !== "string") return null;
+  let [found, at]: [Opener | null, number] = [null, -1];
+  for (const opener of openers) {
+    const place = line.lastIndexOf(opener);
+    if (place > at) [found, at] = [opener, place];
+  }
+  return found;
+}
+
+const entities: { readonly [entity: string]: string | undefined } = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#x27;": "'",
+};
+
+/** The library gives elements of HTML, one within another. The innermost one that has a colour counts. */
+function spansOf(html: string): readonly Span[] {
+  const spans: Span[] = [];
+  const styles: (TextStyle | undefined)[] = [];
+  for (const [token, name] of html.matchAll(
+    /<span class="hljs-([^" ]*)[^"]*">|<\/span>|<span[^>]*>|&[#a-z0-9]+;|[^<&]+|[<&]/g,
+  )) {
+    if (token.startsWith("<span")) styles.push(colours[name ?? ""] ?? styles.at(-1));
+    else if (token === "</span>") styles.pop();
+    else addText(spans, entities[token] ?? token, styles.at(-1));
+  }
+  return spans;
+}
+
+function addText(spans: Span[], text: string, style: TextStyle | undefined): void {
+  const last = spans.at(-1);
+  if (last !== undefined && last.style === style) spans.splice(-1, 1, spanOf(last.text + text, style));
+  else spans.push(spanOf(text, style));
+}
+
+function withoutLead(spans: readonly Span[], length: number): readonly Span[] {
+  const kept: Span[] = [];
+  let left = length;
+  for (const span of spans) {
+    const text = span.text.slice(Math.min(left, span.text.length));
+    left -= span.text.length - text.length;
+    if (text !== "") kept.push(spanOf(text, span.style));
+  }
+  return kept;
+}
+
+const colours: { readonly [scope: string]: TextStyle | undefined } = {
+  addition: "green",
+  attr: "cyan",
+  attribute: "cyan",
+  built_in: "cyan",
+  bullet: "yellow",
+  comment: "dim",
+  deletion: "red",
+  doctag: "dim",
+  keyword: "magenta",
+  link: "underline",
+  literal: "yellow",
+  meta: "magenta",
+  name: "blue",
+  number: "yellow",
+  property: "cyan",
+  quote: "dim",
+  regexp: "green",
+  section: "bold",
+  "selector-class": "blue",
+  "selector-id": "blue",
+  "selector-tag": "magenta",
+  string: "green",
+  strong: "bold",
+  symbol: "yellow",
+  tag: "blue",
+  title: "blue",
+  type: "cyan",
+};

@@ -1,0 +1,29 @@
+/**
+ * What `/keys` says.
+ */
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+
+const rows: readonly (readonly [string, string])[] = [
+  ["Enter", "sends; while pawl works: the model gets it before its next call"],
+  ["Tab", "completes a command or an @path; while pawl works: the draft becomes the next run"],
+  ["Shift+Enter, Alt+Enter, Ctrl-J, \\ and Enter", "a new line"],
+  [
+    "Esc",
+    "stops what is at work; at a question, twice: stops the run; at rest, twice: an earlier message to fork from",
+  ],
+  ["Ctrl-C", "clears the draft; else stops what is at work; twice: leaves"],
+  ["Ctrl-D", "leaves, if the draft is empty"],
+  ["y n r e a ?", "answer a question, if the draft is empty; Tab goes to the question and back"],
+  ["↑ ↓, Ctrl-P Ctrl-N", "rows of the draft, then earlier messages; always earlier messages"],
+  ["Ctrl-A E, Alt-B F", "start and end of the line; a word back and on"],
+  ["Ctrl-K U W, Alt-D, Ctrl-Y, Ctrl-_", "cut to the end, to the start, a word; put back; undo"],
+  ["Ctrl-G", "the draft in $VISUAL or $EDITOR"],
+  ["Ctrl-O", "the whole output of the last call, in $PAGER"],
+  ["Alt-↑", "takes the last queued message back"],
+  ["Ctrl-L", "draws the screen anew"],
+  ["Ctrl-Z", "suspends, if nothing is at work"],
+];
+
+export function keyHelp(): readonly Line[] {
+  return rows.flatMap(([keys, about]): Line[] => [lineOf(keys, "bold"), [spanOf("    "), spanOf(about)]]);
+}

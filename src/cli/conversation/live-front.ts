@@ -1,0 +1,343 @@
+/**
+ * The live screen of a conversation: keys in, the history and a small region out.
+ *
+ * 1. The prompt is always there. What is typed before the session is open is kept, and sent when it is.
+ * 2. No key answers a question by accident: never Enter, never a paste, never in the first moment, and never while there
+ *    is a draft unless Tab has gone to the question.
+ * 3. At rest nothing runs: no timer, no bytes.
+ */
+import { editorOf, editText } from "../editor.js";
+import { clipboardSequence, giveToClipboard, showInPager } from "../pager.js";
+import * as edit from "../screen/draft.js";
+import { continued, nameOfKey, pressed } from "../screen/draft-keys.js";
+import type { Key } from "../screen/keys.js";
+import { lineOf } from "../screen/line.js";
+import { type Choice, createPicker, type Picker, pressPicker } from "../screen/picker.js";
+import type { Prompt } from "../screen/prompt.js";
+import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
+import { createCompletion } from "./completion.js";
+import { inputLines } from "./exact-lines.js";
+import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
+import { lendTerminal } from "./lend-terminal.js";
+import { liveRegion } from "./live-region.js";
+import type { OpenQuestion } from "./questions.js";
+import { spinnerMs } from "./status-line.js";
+import { wrappedNote } from "./view-lines.js";
+
+type Asked = { readonly question: OpenQuestion; readonly since: number };
+
+/** Takes the prompt over, with what was typed there. */
+export function createLiveFront(prompt: Prompt): Front {
+  const { tty, screen } = prompt;
+  const typed = prompt.handOver(onKey);
+  const completion = createCompletion(async () => (await talk?.fileNames()) ?? [], refresh);
+  let talk: Talk | null = null;
+  let notice: string | undefined;
+  let { draft } = typed;
+  let answering: Answering = choosing;
+  let asked: Asked | null = null;
+  let isOnQuestion = false;
+  let isLeaving = false;
+  let picking: { readonly picker: Picker; readonly settle: (id: string | null) => void } | null = null;
+  /** Lines that were sent before there was a session. */
+  const early = [...typed.messages];
+  let lastEscape = Number.NEGATIVE_INFINITY;
+  let lastInterrupt = Number.NEGATIVE_INFINITY;
+  let ticker: NodeJS.Timeout | null = null;
+
+  function refresh(): void {
+    const view = talk?.control.view ?? null;
+    if (view !== null) screen.commit(view.taken());
+    const hints = asked === null ? completion.hints(draft) : [];
+    const shown = { view, draft, hints, answering, isOnQuestion, picker: picking?.picker ?? null, isLeaving, notice };
+    screen.show(liveRegion(shown, tty.columns, tty.rows, Date.now()));
+    const state = view?.state();
+    const isBusy = state !== undefined && ((state.runId !== null && !state.isWaiting) || state.activity !== null);
+    if (!isBusy && ticker !== null) {
+      clearInterval(ticker);
+      ticker = null;
+    } else if (isBusy) ticker ??= setInterval(refresh, spinnerMs);
+  }
+
+  /** Notices when another question is the first one. */
+  function changed(): void {
+    const [question] = talk?.control.view.questions.all() ?? [];
+    if (question !== asked?.question) {
+      if (asked !== null && answering.mode !== "choose") draft = edit.clear(draft);
+      asked = question === undefined ? null : { question, since: performance.now() };
+      [answering, isOnQuestion] = [choosing, false];
+    }
+    if (talk !== null && talk.control.view.state().runId === null) isLeaving = false;
+    refresh();
+  }
+
+  function say(text: string): void {
+    talk?.control.say(wrappedNote(text, tty.columns, "dim"));
+  }
+
+  function onKey(key: Key): void {
+    if (picking !== null) pressInPicker(picking, key);
+    else if (isLeaving) pressLeaving(key);
+    else if (key.type === "paste") {
+      draft = edit.paste(draft, key.text);
+      if (key.isCut) say("The paste was too long: its end is missing.");
+    } else if (!(key.type === "key" && pressCommon(key)) && !pressQuestion(key)) pressDraft(key);
+    refresh();
+  }
+
+  function pressInPicker({ picker, settle }: NonNullable<typeof picking>, key: Key): void {
+    const picked = pressPicker(picker, key);
+    if (picked.type === "open") {
+      picking = { picker: picked.picker, settle };
+      return;
+    }
+    picking = null;
+    settle(picked.type === "chosen" ? picked.id : null);
+  }
+
+  function pressLeaving(key: Key): void {
+    const text = key.type === "text" ? key.text : "";
+    if (text === "s" || text === "l") talk?.quit(text === "s" ? "stop" : "leave");
+    if ((key.type === "key" && key.name === "escape") || /^[sl]$/.test(text)) isLeaving = false;
+  }
+
+  /** Keys that mean the same everywhere. @returns whether it was one */
+  function pressCommon(key: Extract<Key, { type: "key" }>): boolean {
+    switch (nameOfKey(key)) {
+      case "ctrl-c":
+        interrupt();
+        return true;
+      case "ctrl-d":
+        if (edit.isEmpty(draft)) leave();
+        else draft = edit.remove(draft, "on", "character");
+        return true;
+      case "ctrl-l":
+        screen.redraw();
+        return true;
+      case "ctrl-z":
+        suspend();
+        return true;
+      case "ctrl-g":
+        openEditor().catch((error) =>
+          say(`The editor could not be used: ${error instanceof Error ? error.message : error}`),
+        );
+        return true;
+      case "escape":
+        pressEscape();
+        return true;
+      case "tab":
+        pressTab();
+        return true;
+      case "alt-up":
+        takeBack();
+        return true;
+      case "ctrl-o":
+        talk?.command("/output");
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  function isAtWork(): boolean {
+    return talk !== null && talk.control.view.state().runId !== null;
+  }
+
+  function interrupt(): void {
+    if (!edit.isEmpty(draft) || answering.mode !== "choose") {
+      [draft, answering] = [edit.clear(draft), choosing];
+      return;
+    }
+    const isTwice = performance.now() - lastInterrupt < twiceWithin;
+    lastInterrupt = performance.now();
+    if (isTwice) leave();
+    else if (talk?.stopOwn() === true) return;
+    else if (isAtWork()) talk?.control.stop();
+    else say("Ctrl-C once more leaves.");
+  }
+
+  function leave(): void {
+    if (talk === null) return;
+    if (!isAtWork()) talk.quit("rest");
+    else if (talk.control.view.state().isWaiting) talk.quit("leave");
+    else isLeaving = true;
+  }
+
+  function pressEscape(): void {
+    const isTwice = performance.now() - lastEscape < twiceWithin;
+    lastEscape = performance.now();
+    if (answering.mode !== "choose") {
+      [draft, answering] = [edit.clear(draft), choosing];
+    } else if (asked !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
+    else if (asked !== null && !isTwice) say("Esc once more denies this, and stops the run.");
+    else if (talk?.stopOwn() === true) return;
+    else if (isAtWork()) talk?.control.stop();
+    else if (isTwice && edit.isEmpty(draft)) talk?.command("/fork");
+  }
+
+  function pressTab(): void {
+    const found = asked === null ? completion.complete(draft) : null;
+    if (asked !== null && answering.mode === "choose") isOnQuestion = !isOnQuestion;
+    else if (found?.type === "draft") draft = found.draft;
+    else if (found?.type === "choose")
+      void choose("@", found.choices).then((path) => {
+        if (path !== null) draft = found.draft(path);
+        refresh();
+      });
+    else if (isAtWork() && draft.text.trim() !== "") talk?.control.queue(takeDraft());
+  }
+
+  function takeBack(): void {
+    const text = talk?.control.takeBack() ?? null;
+    if (text !== null) draft = edit.write(draft, text);
+  }
+
+  function takeDraft(): string {
+    const taken = edit.take(draft);
+    draft = taken.draft;
+    return taken.text;
+  }
+
+  /** A key for the question that is open. @returns whether it was one */
+  function pressQuestion(key: Key): boolean {
+    if (asked === null || key.type !== "text") return false;
+    if (answering.mode !== "choose" && answering.mode !== "always") return false;
+    if (!isOnQuestion && !edit.isEmpty(draft)) return false;
+    if (performance.now() - asked.since < answerableAfter) return false;
+    return follow(pressAnswer(key.text, answering, asked.question), asked.question);
+  }
+
+  /** Does what an answer leads to. @returns whether it leads to something */
+  function follow(answered: Answered, question: OpenQuestion): boolean {
+    if (answered === null) return false;
+    switch (answered.type) {
+      case "decision":
+        talk?.control.answer(question, answered.decision);
+        [draft, answering, isOnQuestion] = [edit.clear(draft), choosing, false];
+        break;
+      case "go":
+        answering = answered.to;
+        draft = edit.write(edit.clear(draft), answered.text);
+        break;
+      case "edited":
+        answering = { mode: "choose", edited: answered.input };
+        draft = edit.clear(draft);
+        talk?.control.say([lineOf(`  ${question.name}, as you changed it:`, "yellow"), ...inputLines(answered.input)]);
+        asked = { question, since: performance.now() };
+        break;
+      case "why":
+        talk?.rules.explain(question);
+        break;
+      case "always":
+        talk?.rules.offer(question, (offers) => {
+          // Another question may have come meanwhile.
+          if (asked?.question === question && answering.mode === "choose")
+            answering = { mode: "always", offers, picked: 0 };
+          refresh();
+        });
+        break;
+      case "keep":
+        [answering, isOnQuestion] = [choosing, false];
+        talk?.rules.keep(question, answered.offer, answered.scope);
+        break;
+      case "problem":
+        say(answered.message);
+        break;
+    }
+    return true;
+  }
+
+  function pressDraft(key: Key): void {
+    if (key.type !== "key" || nameOfKey(key) !== "enter") {
+      draft =
+        pressed(draft, key, { prompt: asked === null ? "> " : promptOf(answering), columns: tty.columns }) ?? draft;
+      return;
+    }
+    const longer = continued(draft);
+    if (longer !== null) draft = longer;
+    else if (asked !== null && answering.mode !== "choose") {
+      follow(submitAnswer(edit.wholeText(draft), answering, asked.question), asked.question);
+    } else submit();
+  }
+
+  function submit(): void {
+    const { control } = talk ?? {};
+    if (draft.text.trim() === "") {
+      if (control !== undefined && !isAtWork() && control.view.state().queued.length > 0) control.startQueued();
+      return;
+    }
+    const text = takeDraft();
+    if (talk === null) early.push(text);
+    else send(talk, text);
+  }
+
+  function send({ control, command, runOwn }: Talk, text: string): void {
+    if (/^\/(?!\/)/.test(text)) command(text);
+    else if (text.startsWith("!")) runOwn(text.slice(1).trim());
+    else control.send(text.replace(/^\/\//, "/"));
+  }
+
+  function suspend(): void {
+    if (process.platform === "win32") return;
+    if (isAtWork() && asked === null) {
+      say("pawl cannot be suspended while a run is at work: it would lose its session. Esc stops the run.");
+      return;
+    }
+    screen.close();
+    tty.suspend(resumed);
+  }
+
+  function resumed(): void {
+    tty.enter();
+    screen.open();
+    refresh();
+  }
+
+  function choose(title: string, choices: readonly Choice[]): Promise<string | null> {
+    return new Promise((settle) => {
+      picking = { picker: createPicker(title, choices), settle };
+      refresh();
+    });
+  }
+
+  const lend = <T>(use: () => Promise<T>) => lendTerminal(prompt, interrupt, use, resumed);
+
+  async function openEditor(): Promise<void> {
+    const editor = editorOf(process.env);
+    if (editor === undefined) {
+      say("Set VISUAL or EDITOR to the command of your editor.");
+      return;
+    }
+    await lend(async () => {
+      const text = await editText(editor, edit.wholeText(draft), "message.md");
+      if (text !== null) draft = edit.write(draft, text.replace(/\n$/, ""));
+    });
+  }
+
+  // In raw mode, Ctrl-C is a key. This signal comes from another process.
+  process.on("SIGINT", interrupt);
+  refresh();
+  return {
+    columns: () => tty.columns,
+    changed,
+    talk(next, said) {
+      if (talk !== null) screen.commit(talk.control.view.taken());
+      [talk, notice, asked, answering, isOnQuestion, isLeaving] = [next, said, null, choosing, false, false];
+      if (next?.draft !== undefined) draft = edit.write(draft, next.draft);
+      if (next !== null) for (const line of early.splice(0)) send(next, line);
+      changed();
+    },
+    choose,
+    page: (text) => lend(() => showInPager(text, process.env)),
+    copy(text) {
+      tty.write(clipboardSequence(text));
+      giveToClipboard(text, process.env);
+    },
+    close() {
+      if (ticker !== null) clearInterval(ticker);
+      process.off("SIGINT", interrupt);
+      if (talk !== null) screen.commit(talk.control.view.taken());
+      prompt.close();
+    },
+  };
+}

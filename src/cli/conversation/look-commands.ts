@@ -1,0 +1,164 @@
+/**
+ * Commands of a conversation that look at the session or take something out of it: context, outputs, answers, the plan, the
+ * trace.
+ */
+import { textOfOutput } from "../../core/index.js";
+import {
+  estimateTokens,
+  type Message,
+  type ModelRequest,
+  modelRequests,
+  PawlError,
+  type Store,
+  sessionSteps,
+  type ToolOutput,
+  textOf,
+  traceSession,
+} from "../../index.js";
+import { type Line, lineOf, linesOf, spanOf } from "../screen/line.js";
+import { counted, visible } from "../text.js";
+import { plainText } from "../text-style.js";
+import { waterfall } from "../waterfall.js";
+import { codeBlocks } from "./code-blocks.js";
+import type { CommandContext } from "./session-commands.js";
+
+/** What the model was sent last, in tokens by part. */
+export async function context({ store, sessionId, say }: CommandContext): Promise<void> {
+  const request = await lastRequest(store, sessionId);
+  if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
+  const parts: [string, number][] = [
+    ["system prompt", estimateTokens(request.systemPrompt ?? "")],
+    [counted(request.tools.length, "tool"), estimateTokens(JSON.stringify(request.tools))],
+    ...messageParts(request.messages),
+  ];
+  const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
+  const fromProvider = await countedTokens(store, sessionId);
+  say([
+    lineOf("What the model was sent last, by our estimate:", "dim"),
+    ...[...parts, ["all", total] as const].map(
+      ([name, tokens]): Line => [
+        spanOf(`  ${name.padEnd(22)}`, "dim"),
+        spanOf(`${tokens.toLocaleString("en-US").padStart(9)} tokens`),
+        spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
+      ],
+    ),
+    ...(fromProvider === null
+      ? []
+      : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
+  ]);
+}
+
+/** Entries of the log in which the last request is looked for first. */
+const nearEnd = 300;
+
+async function lastRequest(store: Store, sessionId: string): Promise<ModelRequest | null> {
+  const summary = await store.describe(sessionId);
+  if (summary === null) return null;
+  for (const after of new Set([Math.max(0, summary.seq - nearEnd), 0])) {
+    let last: ModelRequest | null = null;
+    for await (const request of modelRequests(store, sessionId, { after }))
+      if (request.purpose !== "compaction") last = { ...request, messages: [...request.messages] };
+    if (last !== null) return last;
+  }
+  return null;
+}
+
+async function countedTokens(store: Store, sessionId: string): Promise<number | null> {
+  let last: number | null = null;
+  for (let after: number | null = 0; after !== null; ) {
+    const { steps, next } = await sessionSteps(store, sessionId, { after, limit: 1_000 });
+    last = steps.at(-1)?.usage.inputTokens ?? last;
+    after = next;
+  }
+  return last;
+}
+
+function messageParts(messages: readonly Message[]): [string, number][] {
+  const tokens = { user: 0, assistant: 0, tool: 0 };
+  for (const message of messages) tokens[message.role] += estimateTokens(JSON.stringify(message.parts));
+  return [
+    ["your messages", tokens.user],
+    ["answers and calls", tokens.assistant],
+    ["results of tools", tokens.tool],
+  ];
+}
+
+/** Shows the whole output of a call; 1 is the last one. */
+export async function output(context: CommandContext, words: string): Promise<void> {
+  const { agent, sessionId, store, redaction, say, page } = context;
+  const number = numberOf(words, "/output");
+  const results: { readonly name: string; readonly output: ToolOutput }[] = [];
+  if ((await store.describe(sessionId)) !== null)
+    for await (const event of agent.session(sessionId).events({ follow: false, live: false }))
+      if (event.type === "tool_result") results.push(event);
+  const found = results.at(-number);
+  if (found === undefined) throw new PawlError("bad_input", `This session has ${counted(results.length, "output")}.`);
+  const text = visible(redaction.text(await wholeOutput(store, sessionId, found.output)));
+  if (await page(text)) return;
+  const lines = linesOf(text);
+  say([lineOf(`${found.name}:`, "dim"), ...lines.slice(-mostLines)]);
+  if (lines.length > mostLines)
+    say([lineOf(`${counted(lines.length - mostLines, "line")} above: set PAGER to see all.`, "dim")]);
+}
+
+const mostLines = 1_000;
+
+async function wholeOutput(store: Store, sessionId: string, output: ToolOutput): Promise<string> {
+  const full = "full" in output ? output.full : undefined;
+  const bytes = full === undefined ? null : await store.getBlob(sessionId, full.blob);
+  return bytes === null ? textOfOutput(output) : new TextDecoder().decode(bytes);
+}
+
+/** Copies the last answer as its source; or one of its code blocks. */
+export async function copyAnswer(context: CommandContext, words: string): Promise<void> {
+  const { agent, sessionId, store, redaction, say, copy } = context;
+  const messages = (await store.describe(sessionId)) === null ? [] : await agent.session(sessionId).messages();
+  const answer = redaction.text(textOf(messages.findLast(({ role }) => role === "assistant") ?? noAnswer));
+  if (answer === "") throw new PawlError("bad_input", "There is no answer to copy yet.");
+  const blocks = codeBlocks(answer);
+  const block = words === "" ? undefined : blocks[numberOf(words, "/copy") - 1];
+  if (words !== "" && block === undefined)
+    throw new PawlError("bad_input", `The last answer has ${counted(blocks.length, "code block")}.`);
+  copy(block ?? answer);
+  const what = block === undefined ? "The answer" : `Code block ${words}`;
+  const more =
+    block !== undefined || blocks.length === 0
+      ? ""
+      : ` /copy 1 copies its ${blocks.length === 1 ? "code block" : "first code block"}.`;
+  say([lineOf(`${what} is copied, if your terminal allows it.${more}`, "dim")]);
+}
+
+const noAnswer: Message = { role: "assistant", parts: [] };
+
+function numberOf(words: string, command: string): number {
+  if (words === "") return 1;
+  const number = /^\d{1,6}$/.test(words) ? Number(words) : 0;
+  if (number >= 1) return number;
+  throw new PawlError("bad_input", `${command} takes a number from 1 on.`);
+}
+
+const marks: { readonly [status: string]: string | undefined } = { open: "[ ]", in_progress: "[>]", done: "[x]" };
+
+/** The plan that the model keeps. */
+export async function plan({ agent, sessionId, store, redaction, say }: CommandContext): Promise<void> {
+  const { todo } = (await store.describe(sessionId)) === null ? {} : await agent.session(sessionId).data();
+  const items = Array.isArray(todo) ? todo : [];
+  const lines = items.flatMap((item): Line[] => {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
+    const mark = marks[String(item.status)];
+    return mark === undefined ? [] : [[spanOf(`${mark} `, "cyan"), spanOf(redaction.text(String(item.text)))]];
+  });
+  say(lines.length === 0 ? [lineOf("The model keeps no plan in this session.", "dim")] : lines);
+}
+
+/** Where the time of the last run went. */
+export async function trace({ store, sessionId, redaction, columns, say }: CommandContext): Promise<void> {
+  const records =
+    (await store.describe(sessionId)) === null
+      ? []
+      : await traceSession(store, sessionId, { asOf: Date.now(), redact: redaction.text });
+  const runId = records.at(-1)?.runId;
+  if (runId === undefined) return say([lineOf("No run of this session has started.", "dim")]);
+  const run = records.filter((record) => record.runId === runId);
+  say(waterfall(run, Math.min(columns() - 1, 120), plainText).map((line) => lineOf(line)));
+}

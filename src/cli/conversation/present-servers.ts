@@ -1,0 +1,34 @@
+/**
+ * The MCP servers of a conversation. They outlive a session, because all sessions work on the same folder.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
+import { noServers, type StartedServers, startServers } from "../mcp/start-servers.js";
+import { visible } from "../text.js";
+import type { FolderTrust } from "../trust/trust.js";
+
+export type PresentServers = {
+  /** Starts those that are in force. Servers that run stay, unless others are in force by now. */
+  readonly start: (root: string, trust: FolderTrust) => Promise<void>;
+  readonly present: () => StartedServers;
+  readonly close: () => Promise<void>;
+};
+
+/** @param onStart told the names of the servers that are started, because that may take a while */
+export function createPresentServers(home: string, onStart: (names: string) => void): PresentServers {
+  let inForce: readonly ServerInForce[] = [];
+  let present = noServers;
+  return {
+    async start(root, trust) {
+      const wanted = serversInForce({ root, home }, trust);
+      if (isDeepStrictEqual(wanted, inForce)) return;
+      const names = wanted.filter(({ off }) => off === null).map(({ name }) => name);
+      if (names.length > 0) onStart(visible(names.join(", ")));
+      await present.close();
+      inForce = wanted;
+      present = await startServers(wanted, root);
+    },
+    present: () => present,
+    close: () => present.close(),
+  };
+}

@@ -1,0 +1,218 @@
+/**
+ * What the commands of a conversation do. Each has the library do it, as the other commands of `pawl` have.
+ */
+import { writeFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { textOfOutput } from "../../core/index.js";
+import {
+  type Agent,
+  addUsage,
+  PawlError,
+  type Store,
+  sessionSteps,
+  textOf,
+  type Usage,
+  type UserPart,
+} from "../../index.js";
+import { type BackgroundProcesses, detectSandbox } from "../../tools/index.js";
+import { progressOf } from "../commands/sessions.js";
+import { agentName } from "../folder-agent.js";
+import { getSession, shortId } from "../home.js";
+import type { StartedServers } from "../mcp/start-servers.js";
+import { modelLabel } from "../model-label.js";
+import type { Permissions } from "../permissions/permissions.js";
+import type { Redaction } from "../redaction.js";
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+import type { Choice } from "../screen/picker.js";
+import { age, jsonLine, oneLine } from "../text.js";
+import { costOf, tokensOf } from "./status-line.js";
+import type { ViewState } from "./view.js";
+
+/** What the conversation does next: it stays with its session unless a command says otherwise. */
+export type Next =
+  | { readonly type: "quit" }
+  /** Goes on with this session, or with a new one if it is null. */
+  | {
+      readonly type: "session";
+      readonly sessionId: string | null;
+      readonly model?: string;
+      /** The beginning of the first message. */
+      readonly draft?: string;
+      /** The person has trusted what the folder brings, before the first message was sent. */
+      readonly isTrusted?: boolean;
+    };
+
+export type CommandContext = {
+  readonly store: Store;
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly root: string;
+  /** The folder of the sessions. */
+  readonly home: string;
+  readonly model: string;
+  readonly version: string;
+  readonly hasShell: boolean;
+  readonly permissions: Permissions;
+  readonly servers: StartedServers;
+  readonly background: BackgroundProcesses;
+  readonly redaction: Redaction;
+  readonly state: () => ViewState;
+  readonly say: (lines: readonly Line[]) => void;
+  /** Lets the person choose; null if they do not. */
+  readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
+  /** Shows a text in the person's pager. @returns false if there is none */
+  readonly page: (text: string) => Promise<boolean>;
+  /** Puts a text into the person's clipboard. */
+  readonly copy: (text: string) => void;
+  readonly columns: () => number;
+  /** Shows that something is under way, which Esc stops. Call the returned function when it is over. */
+  readonly atWork: (name: string, stop: () => void) => () => void;
+  /** Adds data to the next message. */
+  readonly join: (part: UserPart) => void;
+  readonly go: (next: Next) => void;
+  readonly quit: () => void;
+};
+
+const mostSessions = 200;
+const page = 1_000;
+
+export async function status(context: CommandContext): Promise<void> {
+  const { sessionId, root, model, version, hasShell, say } = context;
+  const sandbox = detectSandbox() === "bubblewrap" ? "sandboxed with bubblewrap" : "not sandboxed";
+  const facts: readonly (readonly [string, string])[] = [
+    ["version", version],
+    ["session", sessionId],
+    ["folder", root],
+    ["model", modelLabel(model)],
+    ["shell", hasShell ? `asks before each command, ${sandbox}` : "none"],
+    ["Node", process.version],
+  ];
+  say(facts.map(([name, value]): Line => [spanOf(name.padEnd(9), "dim"), spanOf(value)]));
+}
+
+export async function startNew({ go }: CommandContext): Promise<void> {
+  go({ type: "session", sessionId: null });
+}
+
+export async function resume(context: CommandContext, id: string): Promise<void> {
+  const { store, root, go, say, choose, redaction, sessionId: present } = context;
+  const sessionId = id === "" ? await choose("resume", await sessionChoices(store, root, present, redaction)) : id;
+  if (sessionId === null) return say([lineOf("Stayed with this session.", "dim")]);
+  const found = await getSession(store, sessionId);
+  if (found.info?.agent !== agentName)
+    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} is not one of pawl.`);
+  // Another folder has other files, settings and rules: it gets a process of its own.
+  if (found.info.root !== root)
+    return say([
+      lineOf(`That session works in ${found.info.root}. Go on there:`, "dim"),
+      lineOf(`  cd '${found.info.root}' && pawl --session ${shortId(found.sessionId)}`),
+    ]);
+  go({ type: "session", sessionId: found.sessionId });
+}
+
+/** All sessions but the present one: those of the folder first, and the newest of each first. */
+export async function sessionChoices(
+  store: Store,
+  root: string,
+  present: string | null,
+  redaction: Redaction,
+): Promise<readonly Choice[]> {
+  const list = (where: { readonly root?: string }) =>
+    store.list({ agent: agentName, parent: null, limit: mostSessions, ...where });
+  const here = await list({ root });
+  const elsewhere = (await list({})).filter(({ info }) => info?.root !== root);
+  const all = [...here, ...elsewhere];
+  const ids = all.map(({ sessionId }) => sessionId);
+  return all
+    .filter(({ sessionId }) => sessionId !== present)
+    .map((summary) => {
+      const title = oneLine(redaction.text(summary.info?.title ?? ""));
+      const when = age(Date.now() - summary.updatedAt);
+      const folder = summary.info?.root ?? "";
+      const where = folder === root ? "" : `in ${oneLine(basename(folder))}: `;
+      const text = `${shortId(summary.sessionId, ids)}  ${progressOf(summary).padEnd(11)}  ${when.padEnd(6)}  ${where}${title}`;
+      return { id: summary.sessionId, text };
+    });
+}
+
+export async function model({ model: present, sessionId, go, say }: CommandContext, name: string): Promise<void> {
+  if (name !== "") return go({ type: "session", sessionId, model: name });
+  say([
+    [spanOf("model ", "dim"), spanOf(modelLabel(present))],
+    lineOf("Another one: /model provider/name, for example /model anthropic/claude-sonnet-5-5", "dim"),
+  ]);
+}
+
+export async function cost({ store, sessionId, state, say }: CommandContext): Promise<void> {
+  let total: Usage = {};
+  for (let after: number | null = 0; after !== null; ) {
+    const { steps, events, next } = await sessionSteps(store, sessionId, { after, limit: page, events: ["compacted"] });
+    for (const { usage } of steps) total = addUsage(total, usage);
+    for (const event of events) if (event.type === "compacted") total = addUsage(total, event.usage ?? {});
+    after = next;
+  }
+  say([usageLine("last run", state().usage), usageLine("session", total)]);
+}
+
+function usageLine(name: string, usage: Usage): Line {
+  const tokens = tokensOf(usage);
+  if (tokens === "") return [spanOf(name.padEnd(10), "dim"), spanOf("no tokens are known")];
+  return [spanOf(name.padEnd(10), "dim"), spanOf(`${tokens}, ${costOf(usage) || "cost unknown"}`)];
+}
+
+export async function tools({ agent, say }: CommandContext): Promise<void> {
+  say(
+    agent.specifications().map(({ name, description }): Line => {
+      const [sentence = ""] = oneLine(description ?? "").split(/(?<=\.)\s/);
+      return [spanOf(name.padEnd(14), "bold"), spanOf(sentence)];
+    }),
+  );
+}
+
+/** Writes a file that is not there yet: as Markdown, or the whole log with a line for each entry. */
+export async function exportSession(context: CommandContext, name: string): Promise<void> {
+  const { store, agent, sessionId, root, redaction, say } = context;
+  if ((await store.describe(sessionId)) === null)
+    return say([lineOf("The session is empty: there is nothing to write.")]);
+  const file = resolve(root, name === "" ? `pawl-${shortId(sessionId)}.md` : name);
+  const text = file.endsWith(".jsonl")
+    ? await logText(store, sessionId, redaction)
+    : await markdownText(agent, sessionId, redaction);
+  try {
+    writeFileSync(file, text, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new PawlError("bad_input", `${file} is there already. Give another name: /export FILE`, { cause: error });
+  }
+  say([lineOf(`Wrote ${file}`)]);
+}
+
+async function logText(store: Store, sessionId: string, redaction: Redaction): Promise<string> {
+  const lines: string[] = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const entries: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, after, page);
+    for (const entry of entries) lines.push(jsonLine(redaction.value(entry)));
+    after = entries.at(-1)?.seq;
+  }
+  return lines.join("");
+}
+
+async function markdownText(agent: Agent, sessionId: string, redaction: Redaction): Promise<string> {
+  const parts: string[] = [`# Session ${sessionId}`];
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
+    if (event.type === "run_started" || event.type === "steered")
+      parts.push(`## You\n\n${event.input.map(textOf).join("\n")}`);
+    else if (event.type === "text") parts.push(event.text);
+    else if (event.type === "tool_call")
+      parts.push(`### ${event.name}\n\n${fenced(JSON.stringify(event.input, null, 2), "json")}`);
+    else if (event.type === "tool_result") parts.push(fenced(textOfOutput(event.output), ""));
+  }
+  return `${parts.map(redaction.text).join("\n\n")}\n`;
+}
+
+/** A code block whose fence is longer than any in the text. */
+function fenced(text: string, language: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}

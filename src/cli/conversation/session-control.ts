@@ -1,0 +1,246 @@
+/**
+ * One session of a conversation: starts and steers its runs, answers its questions, and feeds its items to the view.
+ *
+ * 1. Everything that is shown of the session comes from its stream, so a restart shows the same.
+ * 2. The view yields, so that keys are answered while much arrives.
+ */
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { hasCalls } from "../../core/index.js";
+import {
+  type Agent,
+  type ApprovalDecision,
+  isHeldHere,
+  isHolderDead,
+  type RunResult,
+  type Store,
+  type StreamItem,
+  type UserPart,
+} from "../../index.js";
+import { describeError } from "../exit.js";
+import { textOfFolderFile } from "../folder-file.js";
+import type { Redaction } from "../redaction.js";
+import { outcomeOf } from "../run-on-terminal.js";
+import { type Line, lineOf } from "../screen/line.js";
+import { composeMessage } from "./attachments.js";
+import type { Activity } from "./fold.js";
+import type { OpenQuestion } from "./questions.js";
+import { createView, type View } from "./view.js";
+import { wrappedNote } from "./view-lines.js";
+
+export type SessionParts = {
+  readonly agent: Agent;
+  readonly store: Store;
+  readonly sessionId: string;
+  /** The folder of the session. */
+  readonly root: string;
+  readonly redaction: Redaction;
+  /** The person at the terminal, for the log. */
+  readonly by: string;
+  readonly columns: () => number;
+  /** Called after each change of the view. */
+  readonly onChange: () => void;
+};
+
+export type SessionControl = {
+  readonly sessionId: string;
+  readonly view: View;
+  /** Shows what the session has, and carries its run on if one was interrupted. */
+  readonly open: () => Promise<void>;
+  /** Adds data to the next message. */
+  readonly join: (part: UserPart) => void;
+  /** Starts a run; a run under way gets the text before its next model call. Files that the text names join it. */
+  readonly send: (text: string) => void;
+  /** Makes the text the next run. */
+  readonly queue: (text: string) => void;
+  /** Starts what is queued, after a run was stopped. */
+  readonly startQueued: () => void;
+  /** Takes the last queued run back. @returns its text; null if there is none */
+  readonly takeBack: () => string | null;
+  readonly stop: () => void;
+  /** Stops, and waits for the end of the run, but no longer than this. */
+  readonly stopAndWait: (mostMs: number) => Promise<void>;
+  readonly answer: (question: OpenQuestion, decision: ApprovalDecision) => void;
+  readonly say: (lines: readonly Line[]) => void;
+  /** Shows what the person has under way beside the session; null: nothing. */
+  readonly setOwn: (activity: Activity | null) => void;
+  readonly fail: (error: unknown) => void;
+  /** Ends the stream and the agent. A run that goes on is interrupted after `graceMs`. */
+  readonly close: (graceMs: number) => Promise<void>;
+};
+
+/** Entries of the log that are shown when a session is opened. */
+const mostShown = 600;
+/** Milliseconds of work after which keys are looked at. */
+const sliceMs = 8;
+
+export function createSessionControl(parts: SessionParts): SessionControl {
+  const { agent, store, sessionId, root, redaction, by, columns, onChange } = parts;
+  const session = agent.session(sessionId);
+  const view = createView({ fileOf });
+  /** While events from before are shown: the calls that still ask. Null after that. */
+  let stillAsking: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
+  const over = new AbortController();
+  let showing: Promise<void> | null = null;
+
+  function say(lines: readonly Line[]): void {
+    view.say(lines, columns());
+    onChange();
+  }
+
+  function fail(error: unknown): void {
+    if (over.signal.aborted) return;
+    say(wrappedNote(`✗ ${redaction.text(describeError(error, false))}`, columns(), "red"));
+  }
+
+  /** The file that a call would change now. What an earlier call has changed is another file by now. */
+  function fileOf({ callKey, childId, input }: OpenQuestion): string | null {
+    if (childId !== undefined || (stillAsking !== null && !stillAsking.callKeys.has(callKey))) return null;
+    const path = typeof input === "object" && input !== null && "path" in input ? input.path : undefined;
+    return typeof path === "string" ? textOfFolderFile(root, path) : null;
+  }
+
+  async function showAll(after: number): Promise<void> {
+    const redact = redaction.stream();
+    let isWhole = after === 0;
+    let sliceEnd = performance.now() + sliceMs;
+    for await (const item of session.events({ after, signal: over.signal })) {
+      if ("seq" in item && stillAsking !== null && item.seq > stillAsking.until) stillAsking = null;
+      for (const safe of redact(item)) {
+        // The first events of a log that is shown in part belong to a step whose beginning is not shown.
+        isWhole ||= item.type === "run_started" || item.type === "step_finished";
+        if (isWhole) view.show(asked(item) ? item : safe, columns(), Date.now());
+      }
+      onChange();
+      if (performance.now() < sliceEnd) continue;
+      await setImmediate();
+      sliceEnd = performance.now() + sliceMs;
+    }
+  }
+
+  /** The person must see exactly what would run (SEC-6), so questions are not redacted. */
+  function asked(item: StreamItem): boolean {
+    return item.type === "approval_requested" || item.type === "suspended";
+  }
+
+  function startShowing(after: number): void {
+    showing ??= showAll(after).catch(fail);
+  }
+
+  /** The runs whose results this process waits for. */
+  const tracked = new Set<Promise<void>>();
+
+  function track(outcome: Promise<RunResult>): void {
+    const told = outcome.then(tellInterrupted, fail).finally(() => tracked.delete(told));
+    tracked.add(told);
+  }
+
+  function tellInterrupted(result: RunResult): void {
+    if (result.status !== "interrupted" || over.signal.aborted) return;
+    const why = result.error === undefined ? interruptions[result.reason] : result.error.message;
+    if (why !== "") say(wrappedNote(`✗ ${redaction.text(why)}`, columns(), "red"));
+  }
+
+  const carryOn = () => track(outcomeOf(session));
+  const act = (work: Promise<unknown>) => void work.catch(fail);
+  const abort = () => session.abort({ note: "stopped on the terminal", by });
+  const start = (text: string) => {
+    track(agent.run(composed(text), { sessionId }));
+    startShowing(0);
+  };
+
+  /** What joins the next message beside the files that it names. */
+  let joining: readonly UserPart[] = [];
+
+  function composed(text: string): readonly UserPart[] {
+    const { input, problems } = composeMessage(text, root, joining);
+    joining = [];
+    for (const problem of problems) say(wrappedNote(problem, columns(), "yellow"));
+    return input;
+  }
+
+  /** Somebody answered from elsewhere, and nobody drives the session: it goes on here. */
+  const unwatch = store.watch((change) => {
+    const mayBeInInbox = change.gap === true || (change.sessionId === sessionId && change.in !== "log");
+    if (!mayBeInInbox || !view.state().isWaiting) return;
+    act(
+      store.describe(sessionId).then((summary) => {
+        if (summary !== null && summary.inbox > 0 && summary.holder === null) carryOn();
+      }),
+    );
+  });
+
+  return {
+    sessionId,
+    view,
+    async open() {
+      const summary = await store.describe(sessionId);
+      if (summary === null || summary.info === null) return;
+      const state = await session.state();
+      const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
+      stillAsking = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
+      const after = Math.max(0, summary.seq - mostShown);
+      if (after > 0) say([lineOf(`${after.toLocaleString("en-US")} earlier entries of the log are not shown.`, "dim")]);
+      startShowing(after);
+      const { holder } = summary;
+      if (holder !== null && !isHeldHere(holder) && !isHolderDead(holder))
+        say(
+          wrappedNote(
+            `Process ${holder.pid} drives this session. You can steer it and answer here.`,
+            columns(),
+            "yellow",
+          ),
+        );
+      else if (summary.activity !== "resting" || summary.inbox > 0 || state.compactionAsked !== undefined) carryOn();
+    },
+    join(part) {
+      joining = [...joining, part];
+    },
+    send(text) {
+      if (view.state().runId === null) start(text);
+      else act(session.steer(composed(text), { by }));
+    },
+    queue: start,
+    startQueued: carryOn,
+    takeBack() {
+      const last = view.state().queued.at(-1);
+      if (last === undefined) return null;
+      act(session.abort({ runId: last.runId, by }));
+      return last.text;
+    },
+    stop: () => act(abort()),
+    async stopAndWait(mostMs) {
+      await abort().catch(fail);
+      await Promise.race([Promise.all(tracked), setTimeout(mostMs, undefined, { ref: false })]);
+    },
+    answer({ callKey, inputHash, questionId }, decision) {
+      const options = {
+        by,
+        ...(inputHash === undefined ? {} : { inputHash }),
+        ...(questionId === undefined ? {} : { questionId }),
+      };
+      act(session.answer(callKey, decision, options).then(carryOn));
+    },
+    say,
+    setOwn(activity) {
+      view.setOwn(activity);
+      onChange();
+    },
+    fail,
+    async close(graceMs) {
+      unwatch();
+      await agent.shutdown({ graceMs });
+      over.abort();
+      await showing;
+    },
+  };
+}
+
+type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
+
+const interruptions: { readonly [Reason in Interrupted["reason"]]: string } = {
+  store_failed: "The store failed, so the run stopped here. Carry it on with /resume.",
+  shutdown: "",
+  left: "",
+  lease_lost: "Another process drives this session now.",
+  held_back: "",
+};

@@ -1,0 +1,56 @@
+/**
+ * The text of a model call as it comes: as deltas, and then once more as a message of the log. Each part of it is given
+ * out once.
+ */
+
+export type StreamedText = {
+  /** An attempt begins. @returns whether text of an earlier attempt of this model call was given out */
+  readonly begin: (key: string, attempt: number) => boolean;
+  /** @returns the text to show */
+  readonly add: (delta: string) => string;
+  /** What the log or a snapshot says the whole text so far is. @returns the part that was not given out yet */
+  readonly confirm: (key: string, text: string) => string;
+};
+
+export function createStreamedText(): StreamedText {
+  let [key, attempt] = ["", 0];
+  /** What was given out of this model call, without white space: a provider's deltas may have more of it. */
+  let given = "";
+  let half = "";
+  return {
+    begin(nextKey, nextAttempt) {
+      if (key === nextKey && attempt === nextAttempt) return false;
+      const isAgain = key === nextKey && given !== "";
+      [key, attempt, given, half] = [nextKey, nextAttempt, "", ""];
+      return isAgain;
+    },
+    add(delta) {
+      const joined = half + delta;
+      const last = joined.charCodeAt(joined.length - 1);
+      // The second half of the character is in the next delta.
+      half = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
+      const text = half === "" ? joined : joined.slice(0, -1);
+      given += squeezed(text);
+      return text;
+    },
+    confirm(nextKey, text) {
+      if (key !== nextKey) [key, attempt, given, half] = [nextKey, 0, "", ""];
+      const whole = squeezed(text);
+      if (given.startsWith(whole)) return "";
+      const rest = whole.startsWith(given) ? behind(text, given.length) : text;
+      given = whole;
+      return rest;
+    },
+  };
+}
+
+function squeezed(text: string): string {
+  return text.replace(/\s+/g, "");
+}
+
+/** What is behind this many characters that are no white space. */
+function behind(text: string, count: number): string {
+  let [at, left] = [0, count];
+  for (; left > 0 && at < text.length; at++) if (!/\s/.test(text[at] ?? "")) left -= 1;
+  return text.slice(at);
+}

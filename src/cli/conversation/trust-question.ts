@@ -1,0 +1,42 @@
+/**
+ * The question whether to trust what the folder brings, at the start of a conversation. Nothing is chosen beforehand: the first choice
+ * goes on without, because a key that was meant for the first message must not trust anything.
+ */
+import { type Line, lineOf } from "../screen/line.js";
+import type { Terminal } from "../terminal.js";
+import { exact } from "../text.js";
+import { describedFile } from "../trust/described.js";
+import { type BroughtFile, trustFiles } from "../trust/trust.js";
+import { userName } from "../user-name.js";
+import type { Front } from "./front.js";
+import type { SessionControl } from "./session-control.js";
+
+export type TrustQuestion = {
+  readonly open: readonly BroughtFile[];
+  readonly root: string;
+  readonly home: string;
+  readonly control: Pick<SessionControl, "say">;
+  readonly front: Pick<Front, "choose">;
+  readonly terminal: Pick<Terminal, "redaction">;
+};
+
+/** Shows each file whole, with what it would do, and asks. @returns whether a file was trusted */
+export async function asksForTrust(question: TrustQuestion): Promise<boolean> {
+  const { open, root, home, control, front, terminal } = question;
+  control.say([
+    lineOf("This folder brings what needs your trust before it counts:", "yellow"),
+    ...open.flatMap((file) => describedFile(file).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`))),
+  ]);
+  const chosen = await front.choose("trust", [
+    { id: "none", text: "not now: go on without it" },
+    { id: "all", text: `trust ${open.length === 1 ? "it" : "all of it"}, exactly as it is now` },
+    ...(open.length === 1 ? [] : open.map(({ name }) => ({ id: `file ${name}`, text: `trust only ${exact(name)}` }))),
+  ]);
+  const files = open.filter(({ name }) => chosen === "all" || chosen === `file ${name}`);
+  if (files.length === 0) {
+    control.say([lineOf("Not trusted: it is off. To look at it and decide later: pawl trust", "dim")]);
+    return false;
+  }
+  trustFiles(root, home, files, userName());
+  return true;
+}

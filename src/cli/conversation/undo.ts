@@ -1,0 +1,150 @@
+/**
+ * Takes back what file tools have written, and brings it forward again.
+ *
+ * 1. Only a file that is still as the tools left it goes back by itself. Any other one is a conflict: it stays, unless the
+ *    person chooses it.
+ * 2. Files are written by the file tools themselves, so the same paths are open to them and a file changes as a whole.
+ * 3. A kill in the middle leaves files that are back already. The same command goes on from there.
+ */
+import { createHash } from "node:crypto";
+import { unlinkSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Agent, AnyTool, Store, ToolContext } from "../../index.js";
+import { createFileTools } from "../../tools/index.js";
+import { type FileRecord, recordKeys, recordsIn } from "../file-records.js";
+import { readFolderFile, textOfBytes } from "../folder-file.js";
+
+export type Direction = "undo" | "redo";
+
+/** What is to become of a file: the hash that it should have now, and the one that it gets. */
+export type FilePlan = {
+  readonly path: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  /** `ready`: it is as the tools left it. `done`: it is back already. `conflict`: something else has changed it. */
+  readonly state: "ready" | "done" | "conflict";
+};
+
+export type Plan = {
+  readonly direction: Direction;
+  /** The runs whose files these are, the newest first. */
+  readonly runIds: readonly string[];
+  readonly files: readonly FilePlan[];
+};
+
+const runOf = ({ callKey }: FileRecord) => callKey.split("/")[0] ?? "";
+
+/** @param count how many runs that have written something. Null if there is nothing to do */
+export async function planOf(
+  agent: Agent,
+  sessionId: string,
+  root: string,
+  direction: Direction,
+  count: number,
+): Promise<Plan | null> {
+  const data = await agent.session(sessionId).data();
+  const records = recordsIn(data[direction === "undo" ? recordKeys.done : recordKeys.undone]);
+  const runIds = [...new Set(records.toReversed().map(runOf))].slice(0, count);
+  const wanted = records.filter((record) => runIds.includes(runOf(record)));
+  if (wanted.length === 0) return null;
+  const byPath = new Map<string, { before: string | null; after: string | null }>();
+  for (const { path, before, after } of wanted)
+    byPath.set(path, { before: byPath.has(path) ? (byPath.get(path)?.before ?? null) : before, after });
+  const files = [...byPath].map(([path, { before, after }]): FilePlan => {
+    const [from, to] = direction === "undo" ? [after, before] : [before, after];
+    const present = hashOf(root, path);
+    return { path, from, to, state: present === to ? "done" : present === from ? "ready" : "conflict" };
+  });
+  return { direction, runIds, files };
+}
+
+/** The hash of a file as it is; null if there is none, undefined if it cannot be read. */
+function hashOf(root: string, path: string): string | null | undefined {
+  const file = readFolderFile(root, path);
+  if (file.type === "missing") return null;
+  return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
+}
+
+/** The texts of a file now and afterwards; null where it is none, or there is no file. */
+export async function textsOf(
+  { path, to }: FilePlan,
+  root: string,
+  sessionId: string,
+  store: Store,
+): Promise<{ readonly now: string | null; readonly later: string | null }> {
+  const file = readFolderFile(root, path);
+  const bytes = to === null ? null : await store.getBlob(sessionId, to);
+  return {
+    now: file.type === "file" ? textOfBytes(file.bytes) : null,
+    later: bytes === null ? null : textOfBytes(Buffer.from(bytes)),
+  };
+}
+
+export type Carried = { readonly restored: readonly string[]; readonly failed: readonly string[] };
+
+/** Writes the chosen files, and records that the runs are taken back or brought forward. */
+export async function carryOut(
+  plan: Plan,
+  chosen: readonly FilePlan[],
+  { agent, sessionId, root, home, store }: Place,
+): Promise<Carried> {
+  const tools = createFileTools({ root, protect: [home] });
+  const writer = tools.find(({ name }) => name === "write_file");
+  const [restored, failed]: [string[], string[]] = [[], []];
+  for (const file of chosen) {
+    try {
+      await bringBack(file, { root, sessionId, store, writer });
+      restored.push(file.path);
+    } catch (error) {
+      failed.push(`${file.path}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  await moveRecords(plan, agent, sessionId);
+  return { restored, failed };
+}
+
+type Place = {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly root: string;
+  readonly home: string;
+  readonly store: Store;
+};
+
+async function bringBack(
+  file: FilePlan,
+  {
+    root,
+    sessionId,
+    store,
+    writer,
+  }: Pick<Place, "root" | "sessionId" | "store"> & { readonly writer: AnyTool | undefined },
+): Promise<void> {
+  const { path, from, to, state } = file;
+  // It may have changed since it was shown.
+  if (state === "ready" && hashOf(root, path) !== from) throw new Error("it has changed meanwhile, and stays as it is");
+  if (to === null) return remove(root, path);
+  const bytes = await store.getBlob(sessionId, to);
+  const content = bytes === null ? null : textOfBytes(Buffer.from(bytes));
+  if (content === null) throw new Error("its earlier content was not kept");
+  // The tool reads nothing else of its context.
+  await writer?.execute?.({ path, content } as never, { signal: new AbortController().signal } as ToolContext);
+}
+
+/** A file that the tools created. What is no file in the folder any more stays. */
+function remove(root: string, path: string): void {
+  const file = readFolderFile(root, path);
+  if (file.type === "missing") return;
+  if (file.type !== "file" || file.path !== path) throw new Error("something else stands in its place now");
+  unlinkSync(resolve(root, path));
+}
+
+async function moveRecords({ direction, runIds }: Plan, agent: Agent, sessionId: string): Promise<void> {
+  const session = agent.session(sessionId);
+  const data = await session.data();
+  const [source, target] =
+    direction === "undo" ? [recordKeys.done, recordKeys.undone] : [recordKeys.undone, recordKeys.done];
+  const moved = recordsIn(data[source]).filter((record) => runIds.includes(runOf(record)));
+  const rest = recordsIn(data[source]).filter((record) => !runIds.includes(runOf(record)));
+  await session.setData({ set: { [source]: rest, [target]: [...recordsIn(data[target]), ...moved] } });
+}

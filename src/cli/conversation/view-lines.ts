@@ -1,0 +1,102 @@
+/**
+ * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
+ */
+import type { PublicEvent, RunResult } from "../../index.js";
+import { closingLine } from "../closing-line.js";
+import { compactionNote } from "../compaction-note.js";
+import { failedAttempt } from "../failed-attempt.js";
+import { shortId } from "../home.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
+import { exact } from "../text.js";
+import { plainText, type TextStyle } from "../text-style.js";
+import { inputLines } from "./exact-lines.js";
+import { askedOf, type OpenQuestion } from "./questions.js";
+
+type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+/** A sentence as lines. */
+export function wrappedNote(text: string, columns: number, style?: TextStyle): readonly Line[] {
+  return wrapLine(lineOf(text.trim(), style), Math.max(8, Math.min(100, columns - 1)));
+}
+
+/** The whole call that a person is asked about. @param file the present text of the file that it changes */
+export function questionLines(question: OpenQuestion, file: string | null, columns: number): readonly Line[] {
+  const child = question.childId === undefined ? "" : ` (child session ${shortId(question.childId)})`;
+  const title: Line = [
+    spanOf("? ", "yellow"),
+    spanOf(exact(question.name), "bold"),
+    spanOf(`${child} ${askedOf(question)}:`),
+  ];
+  const asked = [question.question, question.url].filter((text) => text !== undefined);
+  const words = asked.flatMap((text) => text.split("\n").map((line) => lineOf(`    ${exact(line)}`, "bold")));
+  return [...wrapLine(title, Math.max(8, Math.min(100, columns - 1))), ...inputLines(question.input, file), ...words];
+}
+
+/** How a question was answered, and by whom. */
+export function answerLine({ name, answer, note, by }: EventNamed<"approval_answered">): Line {
+  const said = note === undefined || note === "" ? "" : `: ${note}`;
+  const who = by === undefined ? "" : ` by ${by}`;
+  return lineOf(`  ${name}: ${answers[answer] ?? answer}${who}${said}`, "dim");
+}
+
+const answers: { readonly [answer: string]: string | undefined } = {
+  approve: "approved",
+  deny: "denied",
+  modify: "approved with changes",
+  rerun: "runs again",
+  result: "counted as done",
+  fail: "counted as failed",
+  reply: "answered",
+  decline: "declined",
+  expired: "nobody answered in time",
+};
+
+/** A model call that failed, what follows, and what a person can do. */
+export function failureLines(event: EventNamed<"attempt_failed">, columns: number): readonly Line[] {
+  const advice =
+    event.failure.kind === "auth"
+      ? " Set another key and start pawl again, or choose another model with /model. Nothing is lost."
+      : event.next === "retry"
+        ? " Esc stops."
+        : "";
+  return wrappedNote(`✗ ${failedAttempt(event)}${advice}`, columns, "yellow");
+}
+
+/** Other events that a person should know of; no lines for all others. */
+export function noteLines(event: PublicEvent, columns: number): readonly Line[] {
+  switch (event.type) {
+    case "tool_failed":
+      return wrappedNote(failedAttempt(event), columns, "yellow");
+    case "compacted":
+      return wrappedNote(compactionNote(event), columns, "dim");
+    case "handed_off":
+      return wrappedNote(`Handed over to ${event.to}.`, columns, "yellow");
+    case "restarted":
+      return wrappedNote("Carried on after an interruption.", columns, "yellow");
+    case "late_result":
+      return wrappedNote(
+        "A call that was given up has finished after all. The model gets its result.",
+        columns,
+        "yellow",
+      );
+    case "attempt_withdrawn":
+      return wrappedNote("The answer above was refused.", columns, "yellow");
+    case "hook_failed":
+      return wrappedNote(`The hook ${event.name} failed: ${event.message}`, columns, "yellow");
+    default:
+      return [];
+  }
+}
+
+/** How a run ended; no lines if it ended with its answer. */
+export function finalLines(result: RunResult, columns: number): readonly Line[] {
+  if (result.status === "completed" && (result.reason === "stop" || result.reason === "done")) return [];
+  if (result.status === "aborted" && result.reason === "aborted")
+    return [lineOf("Stopped. What had run is recorded.", "yellow")];
+  const style = result.status === "failed" ? "red" : "yellow";
+  return wrappedNote(
+    `${result.status === "failed" ? "✗ " : ""}${closingLine(result, null, plainText)}`,
+    columns,
+    style,
+  );
+}

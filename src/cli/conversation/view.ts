@@ -1,0 +1,337 @@
+/**
+ * The view of a session: a fold over the items of its stream. Items go in; lines of the history, and what is open now,
+ * come out. There is no terminal in it.
+ *
+ * 1. A line of the history never changes. What can still change is in `open`.
+ * 2. Text is shown once: as deltas, or from its event if no deltas came.
+ */
+import { type Json, textOfOutput } from "../../core/index.js";
+import {
+  type AssistantMessage,
+  addUsage,
+  type MessageDelta,
+  type PublicEvent,
+  type StreamItem,
+  type Usage,
+  type UserMessage,
+} from "../../index.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
+import { shownMessage } from "./attachments.js";
+import { endedLines } from "./call-lines.js";
+import { type Activity, activityOf, type Fold, openLines, type QueuedRun, type StartedCall } from "./fold.js";
+import { createMarkdownLines } from "./markdown-lines.js";
+import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
+import { createStreamedText } from "./streamed-text.js";
+import { answerLine, failureLines, finalLines, noteLines, questionLines } from "./view-lines.js";
+
+export type View = {
+  /** Takes an item in. */
+  readonly show: (item: StreamItem, columns: number, now: number) => void;
+  /** Adds lines that are no part of the session, for example what a command says. */
+  readonly say: (lines: readonly Line[], columns: number) => void;
+  /** The lines of the history since the last call. */
+  readonly taken: () => readonly Line[];
+  /** What is open now, in at most `most` lines. */
+  readonly open: (columns: number, most: number, now: number) => readonly Line[];
+  readonly questions: OpenQuestions;
+  /** Says what the person has under way beside the session; null: nothing. */
+  readonly setOwn: (activity: Activity | null) => void;
+  readonly state: () => ViewState;
+};
+
+export type ViewState = {
+  /** The run that is under way or waits; null if the session rests. */
+  readonly runId: string | null;
+  readonly isWaiting: boolean;
+  readonly isStopping: boolean;
+  /** What is under way; null if nothing is. */
+  readonly activity: Activity | null;
+  /** The usage of the present or last run. */
+  readonly usage: Usage;
+  readonly queued: readonly QueuedRun[];
+};
+
+type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
+
+export type ViewOptions = {
+  /** The present text of the file that a call of an open question changes; null if there is none, or it is not known. */
+  readonly fileOf?: (question: OpenQuestion) => string | null;
+};
+
+export function createView({ fileOf = () => null }: ViewOptions = {}): View {
+  const fold: Fold = {
+    history: [],
+    markdown: createMarkdownLines(),
+    streamed: createStreamedText(),
+    calls: new Map(),
+    questions: createOpenQuestions(),
+    runId: null,
+    isWaiting: false,
+    isStopping: false,
+    model: null,
+    own: null,
+    usage: {},
+    queued: [],
+    last: "none",
+    fileOf,
+  };
+  return {
+    show: (item, columns, now) => showItem(fold, item, columns, now),
+    say(lines, columns) {
+      endText(fold, columns);
+      write(fold, "note", lines);
+    },
+    taken: () => fold.history.splice(0),
+    open: (columns, most, now) => openLines(fold, columns, most, now),
+    questions: fold.questions,
+    setOwn(activity) {
+      fold.own = activity;
+    },
+    state: () => ({
+      runId: fold.runId,
+      isWaiting: fold.isWaiting,
+      isStopping: fold.isStopping,
+      activity: activityOf(fold),
+      usage: fold.usage,
+      queued: fold.queued,
+    }),
+  };
+}
+
+function write(fold: Fold, what: Fold["last"], lines: readonly Line[]): void {
+  if (lines.length === 0) return;
+  const isApart = fold.last !== "none" && what !== "message-part" && (fold.last !== what || what === "message");
+  if (isApart) fold.history.push([]);
+  for (const line of lines) fold.history.push(line);
+  fold.last = what;
+}
+
+/** Adds text of the model. */
+function addText(fold: Fold, text: string, columns: number): void {
+  if (text !== "") write(fold, "text", fold.markdown.add(text, columns));
+}
+
+/** Ends the open block: what follows is no part of the text. */
+function endText(fold: Fold, columns: number): void {
+  write(fold, "text", fold.markdown.end(columns));
+}
+
+function showItem(fold: Fold, item: StreamItem, columns: number, now: number): void {
+  switch (item.type) {
+    case "delta":
+      showDelta(fold, item.delta, columns, now);
+      break;
+    case "snapshot":
+      beginAttempt(fold, item, columns);
+      addText(fold, fold.streamed.confirm(stepOf(item), wholeText(item.message)), columns);
+      break;
+    case "progress":
+      changeCall(fold, item.callKey, { note: item.note });
+      break;
+    case "preliminary":
+      changeCall(fold, item.callKey, { output: textOfOutput(item.output) });
+      break;
+    case "lagged":
+    case "partial_output":
+      break;
+    default:
+      showEvent(fold, item, columns, now);
+  }
+}
+
+function changeCall(fold: Fold, callKey: string, change: Partial<StartedCall>): void {
+  const call = fold.calls.get(callKey);
+  if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
+}
+
+type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+
+function stepOf({ runId, modelCallIndex }: Omit<Attempt, "attempt">): string {
+  return `${runId}/${modelCallIndex}`;
+}
+
+function beginAttempt(fold: Fold, attempt: Attempt, columns: number): void {
+  if (!fold.streamed.begin(stepOf(attempt), attempt.attempt)) return;
+  endText(fold, columns);
+  write(fold, "note", [lineOf("The answer above was cut off. The model begins it again.", "yellow")]);
+}
+
+function showDelta(fold: Fold, delta: MessageDelta, columns: number, now: number): void {
+  beginAttempt(fold, delta, columns);
+  const since = fold.model?.since ?? now;
+  switch (delta.kind) {
+    case "text-delta":
+      fold.model = { name: "model", since };
+      addText(fold, fold.streamed.add(delta.text), columns);
+      break;
+    case "reasoning-start":
+    case "reasoning-delta":
+      fold.model = { name: "model thinks", since };
+      break;
+    case "tool-input-start":
+      fold.model = { name: `model writes a call of ${delta.name}`, since };
+      break;
+    default:
+      break;
+  }
+}
+
+function showEvent(fold: Fold, event: PublicEvent, columns: number, now: number): void {
+  // The beginning of the run may be too far back to be shown.
+  if (event.type === "step_finished" || event.type === "suspended") fold.runId ??= event.runId;
+  switch (event.type) {
+    case "run_queued":
+      fold.queued = [...fold.queued, { runId: event.runId, text: textOfInput(event.input) }];
+      break;
+    case "run_started":
+      fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
+      [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
+      [fold.usage, fold.model] = [{}, { name: "model", since: now }];
+      showMessage(fold, "> ", event.input, columns);
+      break;
+    case "steered":
+      showMessage(fold, event.source === "user" ? "↳ you, before the next model call: " : "↳ ", event.input, columns);
+      break;
+    // It has all text of the step. The events `text` before it have parts of the same.
+    case "message":
+      addText(fold, fold.streamed.confirm(stepOf(event), wholeText(event.message)), columns);
+      break;
+    case "tool_call":
+      endText(fold, columns);
+      fold.calls.set(event.callKey, {
+        name: event.name,
+        input: event.input,
+        since: now,
+        output: "",
+        note: "",
+        wasAsked: false,
+        result: "",
+      });
+      break;
+    case "tool_result":
+      changeCall(fold, event.callKey, { result: resultOf(event) });
+      break;
+    case "call_complete":
+      showEnded(fold, event, columns, now);
+      break;
+    case "step_finished":
+      endText(fold, columns);
+      fold.usage = addUsage(fold.usage, event.usage);
+      fold.model = null;
+      break;
+    case "attempt_failed":
+      endText(fold, columns);
+      fold.model = { name: "model", since: now + (event.retryInMs ?? 0) };
+      write(fold, "note", failureLines(event, columns));
+      break;
+    case "final":
+      endText(fold, columns);
+      showEnd(fold, event, columns);
+      break;
+    default:
+      showAsking(fold, event, columns, now);
+  }
+}
+
+/** What happens around questions. */
+function showAsking(fold: Fold, event: PublicEvent, columns: number, now: number): void {
+  switch (event.type) {
+    case "approval_requested": {
+      const question = fold.questions.ask(event);
+      if (question !== null) showQuestion(fold, question, columns);
+      break;
+    }
+    case "approval_answered":
+      fold.questions.answered(event);
+      if (fold.questions.all().length === 0) fold.isWaiting = false;
+      changeCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
+      write(fold, "note", [answerLine(event)]);
+      break;
+    case "suspended":
+      endText(fold, columns);
+      [fold.isWaiting, fold.model] = [true, null];
+      for (const question of fold.questions.replace(event.approvals, event.sessionId))
+        showQuestion(fold, question, columns);
+      break;
+    default:
+      showNote(fold, event, columns, now);
+  }
+}
+
+function showNote(fold: Fold, event: PublicEvent, columns: number, now: number): void {
+  if (event.type === "compacted" && event.usage !== undefined) fold.usage = addUsage(fold.usage, event.usage);
+  if (event.type === "abort_requested") fold.isStopping = event.runId === fold.runId;
+  // A queued run that was taken back never starts.
+  if (event.type === "abort_requested") fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
+  if (event.type === "restarted") {
+    // Calls that were under way get their results, or run again: each of them ends once.
+    for (const callKey of fold.calls.keys()) changeCall(fold, callKey, { since: now, output: "", note: "" });
+    [fold.runId, fold.isWaiting, fold.model] = [event.runId, false, { name: "model", since: now }];
+  }
+  const lines = noteLines(event, columns);
+  if (lines.length === 0) return;
+  endText(fold, columns);
+  write(fold, "note", lines);
+}
+
+/** The text with the space at its end: what comes next continues it. */
+function wholeText({ parts }: AssistantMessage): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+function textOfInput(input: readonly UserMessage[]): string {
+  return input.map((message) => shownMessage(message).text).join("\n");
+}
+
+function showMessage(fold: Fold, lead: string, input: readonly UserMessage[], columns: number): void {
+  endText(fold, columns);
+  const lines = textOfInput(input).split("\n");
+  const width = Math.max(8, Math.min(100, columns - 1));
+  write(
+    fold,
+    "message",
+    lines.flatMap((line, at) => wrapLine([spanOf(at === 0 ? lead : "  ", "cyan"), spanOf(line, "bold")], width)),
+  );
+  const joined = input.flatMap((message) => shownMessage(message).joined);
+  write(
+    fold,
+    "message-part",
+    joined.map((part) => [spanOf("  + ", "cyan"), spanOf(part, "dim")]),
+  );
+}
+
+function resultOf({ output, cut: reason }: EventNamed<"tool_result">): string {
+  const text = textOfOutput(output);
+  return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
+}
+
+function showQuestion(fold: Fold, question: OpenQuestion, columns: number): void {
+  endText(fold, columns);
+  changeCall(fold, question.callKey, { wasAsked: true });
+  write(
+    fold,
+    "note",
+    [[], ...questionLines(question, fold.fileOf(question), columns)].slice(fold.last === "note" ? 0 : 1),
+  );
+}
+
+function showEnded(fold: Fold, event: EventNamed<"call_complete">, columns: number, now: number): void {
+  const call = fold.calls.get(event.callKey);
+  fold.calls.delete(event.callKey);
+  endText(fold, columns);
+  const input: Json = call?.input ?? {};
+  const ended = { name: event.name, input, result: call?.result ?? "", isOk: event.status === "ok" };
+  const { durationMs } = event;
+  write(fold, "call", endedLines({ ...ended, durationMs, wasAsked: call?.wasAsked === true }, columns));
+  if (fold.calls.size === 0) fold.model = { name: "model", since: now };
+}
+
+function showEnd(fold: Fold, { runId, result }: EventNamed<"final">, columns: number): void {
+  fold.queued = fold.queued.filter((one) => one.runId !== runId);
+  // A queued run that was taken back has an end, too.
+  if (fold.runId !== null && fold.runId !== runId) return;
+  fold.calls.clear();
+  fold.questions.clear();
+  [fold.runId, fold.isWaiting, fold.isStopping, fold.model] = [null, false, false, null];
+  write(fold, "note", finalLines(result, columns));
+}

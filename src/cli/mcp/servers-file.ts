@@ -1,0 +1,147 @@
+/**
+ * The MCP servers that a file names, in the form that other programs read, too: `.mcp.json` in a folder, and `mcp.json` beside the
+ * person's `pawl.config.json`.
+ *
+ * 1. A server that cannot be used is told with the reason, and the others work.
+ * 2. Keys that other programs have beside ours are left out: none of them can allow or start anything here.
+ * 3. What is shown of a server has the names of variables, never their values.
+ */
+import { readFileSync } from "node:fs";
+import { type Json, parseJson } from "../../core/index.js";
+import { PawlError } from "../../index.js";
+import type { McpTransport } from "../../tools/mcp/index.js";
+import { plainJson } from "../configuration/json-with-comments.js";
+
+export const folderServersName = ".mcp.json";
+export const userServersName = "mcp.json";
+
+export type NamedServer = {
+  readonly name: string;
+  /** As it is written: variables are named. Null if it cannot be used. */
+  readonly transport: McpTransport | null;
+  /** Why it cannot be used, or is off. */
+  readonly problem?: string;
+};
+
+export type ServersFile = {
+  readonly path: string;
+  readonly text: string;
+  readonly servers: readonly NamedServer[];
+};
+
+const mostBytes = 256 * 1024;
+const mostServers = 64;
+
+/** The file at a path; null if there is none. @throws PawlError `bad_configuration` if it names no servers */
+export function readServersFile(path: string): ServersFile | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw refused(path, error instanceof Error ? error.message : String(error));
+  }
+  return { path, text, servers: parseServers(path, text) };
+}
+
+function parseServers(path: string, text: string): readonly NamedServer[] {
+  if (text.length > mostBytes) throw refused(path, `it is larger than ${mostBytes / 1024} kB`);
+  const parsed = parseJson(plainJson(text));
+  if (!parsed.ok) throw refused(path, `it is not valid JSON (${parsed.error})`);
+  const servers = membersOf(membersOf(parsed.value)?.mcpServers);
+  if (servers === null)
+    throw refused(path, 'it has no object "mcpServers", as in { "mcpServers": { "docs": { "command": "…" } } }');
+  const all = Object.entries(servers);
+  if (all.length > mostServers) throw refused(path, `it names ${all.length} servers; ${mostServers} are the most`);
+  return all.map(([name, value]) => readServer(name, value));
+}
+
+type Members = { readonly [key: string]: Json };
+
+function membersOf(value: Json | undefined): Members | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : null;
+}
+
+export const isServerName = (name: string) => /^[a-zA-Z0-9_-]{1,32}$/.test(name) && !name.includes("__");
+
+function readServer(name: string, value: Json): NamedServer {
+  const unusable = (problem: string): NamedServer => ({ name, transport: null, problem });
+  if (!isServerName(name)) return unusable('its name must have 1 to 32 letters, digits, "-" and single "_"');
+  const members = membersOf(value);
+  if (members === null) return unusable("it must be an object with command, or with url");
+  const transport = readTransport(members);
+  if (typeof transport === "string") return unusable(transport);
+  return members.disabled === true ? { name, transport, problem: "it is disabled in the file" } : { name, transport };
+}
+
+/** Programs write these types for streamable HTTP. */
+const httpTypes: ReadonlySet<Json> = new Set(["http", "streamable-http", "streamableHttp"]);
+
+/** A text says why there is none. */
+function readTransport(members: Members): McpTransport | string {
+  const { type, command, args = [], env = {}, url, headers = {}, cwd } = members;
+  if (type === "sse")
+    return 'its type is "sse", which MCP has replaced; use "http" with the address of the new endpoint';
+  if (command === undefined && url === undefined) return "it needs command (a program) or url (an address)";
+  if (command !== undefined && url !== undefined) return "it has command and url; leave one of them out";
+  if (url !== undefined) {
+    if (type !== undefined && !httpTypes.has(type)) return 'the type of a server with a url is "http"';
+    if (typeof url !== "string") return "url must be a text";
+    return isTexts(headers) ? { type: "http", url, headers } : "headers must be an object of texts";
+  }
+  if (type !== undefined && type !== "stdio") return 'the type of a server with a command is "stdio"';
+  if (typeof command !== "string" || command.trim() === "") return "command must be a text";
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === "string")) return "args must be a list of texts";
+  if (!isTexts(env)) return "env must be an object of texts";
+  if (cwd !== undefined && typeof cwd !== "string") return "cwd must be a text";
+  return { type: "stdio", command, args: args as readonly string[], env, ...(cwd === undefined ? {} : { cwd }) };
+}
+
+function isTexts(value: Json): value is { readonly [key: string]: string } {
+  return Object.values(membersOf(value) ?? { no: 0 }).every((one) => typeof one === "string");
+}
+
+function refused(path: string, why: string): PawlError {
+  return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Mend the file, or remove it.`);
+}
+
+/** The command or address, with the names of its variables and headers. It may have control characters. */
+export function shownServer(transport: McpTransport): string {
+  const names = Object.keys((transport.type === "http" ? transport.headers : transport.env) ?? {});
+  const beside = names.length === 0 ? "" : ` (with ${names.join(", ")})`;
+  if (transport.type === "http") return `${transport.url}${beside}`;
+  const { command, args = [], cwd } = transport;
+  const words = [command, ...args].map((word) => (/^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word)));
+  return `${words.join(" ")}${cwd === undefined ? "" : ` in ${cwd}`}${beside}`;
+}
+
+/**
+ * The server with the values of its variables, `${NAME}` or `${NAME:-otherwise}`.
+ * @throws PawlError `bad_configuration` if one is not set
+ */
+export function withVariables(
+  name: string,
+  transport: McpTransport,
+  environment: { readonly [variable: string]: string | undefined },
+): McpTransport {
+  const fill = (text: string) =>
+    text.replace(/\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g, (_, variable: string, otherwise: string | undefined) => {
+      const value = environment[variable] ?? otherwise;
+      if (value !== undefined) return value;
+      throw new PawlError(
+        "bad_configuration",
+        `The MCP server ${name} needs the variable ${variable}, which is not set. Set it: export ${variable}=…`,
+      );
+    });
+  const fillAll = (texts: { readonly [key: string]: string } = {}) =>
+    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, fill(text)]));
+  if (transport.type === "http") return { type: "http", url: fill(transport.url), headers: fillAll(transport.headers) };
+  const { command, args = [], env, cwd } = transport;
+  return {
+    type: "stdio",
+    command: fill(command),
+    args: args.map(fill),
+    env: fillAll(env),
+    ...(cwd === undefined ? {} : { cwd: fill(cwd) }),
+  };
+}

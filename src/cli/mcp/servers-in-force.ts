@@ -1,0 +1,49 @@
+/**
+ * Which MCP servers there are in a folder: the person's own, and those of the folder, as far as its file is trusted.
+ */
+import { join } from "node:path";
+import type { McpTransport } from "../../tools/mcp/index.js";
+import { configurationOf, type Environment } from "../home.js";
+import { type FolderTrust, folderTrust, isTrusted } from "../trust/trust.js";
+import { folderServersName, readServersFile, userServersName } from "./servers-file.js";
+
+export type ServerInForce = {
+  readonly name: string;
+  /** Whose file names it. */
+  readonly scope: "user" | "folder";
+  readonly path: string;
+  readonly transport: McpTransport | null;
+  /** Why it is off; null: it is started. */
+  readonly off: string | null;
+};
+
+/** @throws PawlError `bad_configuration` if a file cannot be read */
+export function serversInForce(
+  {
+    root,
+    home,
+    environment = process.env,
+  }: { readonly root: string; readonly home: string; readonly environment?: Environment },
+  trust: FolderTrust = folderTrust(root, home),
+): readonly ServerInForce[] {
+  const user = readServersFile(join(configurationOf(environment), userServersName));
+  const own = new Set(user?.servers.map(({ name }) => name));
+  const isFolderTrusted = isTrusted(trust, folderServersName);
+  return [
+    ...(user?.servers ?? []).map(
+      ({ name, transport, problem }): ServerInForce => ({
+        name,
+        scope: "user",
+        path: user?.path ?? "",
+        transport,
+        off: problem ?? null,
+      }),
+    ),
+    ...(trust.servers?.servers ?? []).map(({ name, transport, problem }): ServerInForce => {
+      const untrusted = isFolderTrusted ? undefined : "its file is not trusted: pawl trust";
+      const shadowed = own.has(name) ? "you have a server of this name yourself" : undefined;
+      const off = problem ?? shadowed ?? untrusted ?? null;
+      return { name, scope: "folder", path: trust.servers?.path ?? "", transport, off };
+    }),
+  ];
+}

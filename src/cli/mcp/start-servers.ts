@@ -1,0 +1,98 @@
+/**
+ * Starts the MCP servers that are in force, and gives their tools to the agent.
+ *
+ * 1. A server that cannot be started is told, and the others work.
+ * 2. Rules of the person decide about each call: what a server says of its tools allows nothing.
+ */
+import { resolve } from "node:path";
+import { type AnyTool, PawlError } from "../../index.js";
+import { connectMcpServer, type McpServer, type McpTransport } from "../../tools/mcp/index.js";
+import { installCommand } from "../installation.js";
+import { withVariables } from "./servers-file.js";
+import type { ServerInForce } from "./servers-in-force.js";
+
+export type StartedServer = ServerInForce & {
+  /** Null if it is off or could not be started. */
+  readonly server: McpServer | null;
+  readonly tools: readonly AnyTool[];
+  /** Why it could not be started, and what of it cannot be used. */
+  readonly problems: readonly string[];
+};
+
+export type StartedServers = {
+  readonly all: readonly StartedServer[];
+  readonly tools: readonly AnyTool[];
+  readonly close: () => Promise<void>;
+};
+
+export const noServers: StartedServers = { all: [], tools: [], close: async () => {} };
+
+/** @param root the folder in which they run */
+export async function startServers(servers: readonly ServerInForce[], root: string): Promise<StartedServers> {
+  if (servers.every(({ off }) => off !== null))
+    return { ...noServers, all: servers.map((one) => ({ ...one, server: null, tools: [], problems: [] })) };
+  const all = await Promise.all(servers.map((one) => startServer(one, root)));
+  return {
+    all,
+    tools: all.flatMap(({ tools }) => tools),
+    close: async () => void (await Promise.allSettled(all.map(({ server }) => server?.close()))),
+  };
+}
+
+/** What a person should know of servers that are not as they are named. They may have control characters. */
+export function serverNotes({ all }: StartedServers): readonly string[] {
+  return all.flatMap(({ name, path, server, off, problems }) => [
+    ...problems.map((problem) => `MCP server ${name}: ${problem}`),
+    ...(server === null && off === null ? [`  It is in ${path}; to try it again: pawl mcp test ${name}`] : []),
+  ]);
+}
+
+async function startServer(one: ServerInForce, root: string): Promise<StartedServer> {
+  const { name, transport, off } = one;
+  if (off !== null || transport === null) return { ...one, server: null, tools: [], problems: [] };
+  try {
+    const server = await connect(name, transport, root);
+    const { tools, problems } = named(server);
+    return { ...one, server, tools, problems: [...server.problems, ...problems] };
+  } catch (error) {
+    return { ...one, server: null, tools: [], problems: [reasonOf(error, transport)] };
+  }
+}
+
+/** Why a server cannot be used, and what to look at. */
+export function reasonOf(error: unknown, transport: McpTransport): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const isMissing = transport.type === "stdio" && /\bENOENT\b/.test(message);
+  return isMissing ? `${message} Is ${transport.command} installed, and on your PATH?` : message;
+}
+
+const package_ = "@modelcontextprotocol/client";
+
+/** @throws PawlError, or Error with what the server said, if it cannot be started or reached */
+export async function connect(name: string, transport: McpTransport, root: string): Promise<McpServer> {
+  const filled = withVariables(name, transport, process.env);
+  const placed = filled.type === "stdio" ? { ...filled, cwd: resolve(root, filled.cwd ?? ".") } : filled;
+  try {
+    // The permission rules alone decide which calls ask.
+    return await connectMcpServer({ name, transport: placed, trust: "all" });
+  } catch (error) {
+    if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
+    const message = `MCP servers need the package ${package_}. Install it: ${installCommand(package_)}`;
+    throw new PawlError("missing_package", message, { cause: error });
+  }
+}
+
+/** What providers take as the name of a tool. */
+const longestName = 64;
+
+/** The tools under the names that rules have for them: `mcp__docs__search`. */
+function named({ name, tools }: McpServer): {
+  readonly tools: readonly AnyTool[];
+  readonly problems: readonly string[];
+} {
+  const all = tools.map((tool) => ({ ...tool, name: `mcp__${name}__${tool.name.slice(name.length + 1)}` }));
+  const problems = all
+    .filter((tool) => tool.name.length > longestName)
+    .map((tool) => `${tool.name}: its name is longer than ${longestName} characters`);
+  return { tools: all.filter((tool) => tool.name.length <= longestName), problems };
+}

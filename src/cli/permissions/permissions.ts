@@ -1,0 +1,147 @@
+/**
+ * Which calls run without a question (SEC-5): calls of read-only tools, and calls that a rule of the person allows.
+ *
+ * 1. The rules are looked at for each call, so one that was taken away counts no more, whichever process took it away.
+ * 2. If rules cannot be read, nothing runs without a question: one of them may deny it. With `--yes` it is denied.
+ */
+import { join } from "node:path";
+import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
+import { configuredRules } from "../configuration/in-force.js";
+import { configurationOf, type Environment } from "../home.js";
+import { type CallToDecide, type Decided, decideByRules, namesPath } from "./decide.js";
+import { personalFolder } from "./path-pattern.js";
+import { projectFolder } from "./project.js";
+import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js";
+import { openRuleFile, type RuleFile, type readLists } from "./rule-file.js";
+import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-text.js";
+import { readSessionRules, type SessionRules } from "./session-rules.js";
+
+export type Permissions = {
+  readonly canExecuteTool: CanExecuteTool;
+  /** What the rules, and `--yes`, say of a call. */
+  readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<Decided>;
+  /** Whether a call that a person is asked about runs without an answer by now. */
+  readonly isAllowed: (
+    call: { readonly name: string; readonly input: Json },
+    session?: SessionRules,
+  ) => Promise<boolean>;
+  /** Whether a file or folder may be reached, by its absolute path: the file tools ask for each. */
+  readonly mayReach: (path: string, access: "read" | "write") => boolean;
+  /** Allows a tool until the process ends. */
+  readonly allowTool: (tool: string) => void;
+  /** All rules in force. @throws PawlError `bad_configuration` if some cannot be read */
+  readonly rules: (session?: SessionRules) => readonly Rule[];
+  readonly files: { readonly project: RuleFile; readonly user: RuleFile };
+  readonly root: string;
+};
+
+export type PermissionOptions = {
+  readonly allowAll: boolean;
+  /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
+  readonly expiresInMs?: number | undefined;
+  /** Rules of the command line. */
+  readonly allow?: readonly string[] | undefined;
+  readonly deny?: readonly string[] | undefined;
+  /** The real path of the folder of the sessions. */
+  readonly root: string;
+  readonly home: string;
+  readonly environment?: Environment;
+};
+
+const momentMs = 50;
+
+/** @throws PawlError `bad_configuration` if rules cannot be read */
+export function createPermissions(options: PermissionOptions): Permissions {
+  const { allowAll, expiresInMs, root, home, environment = process.env } = options;
+  const files = {
+    project: openRuleFile(join(projectFolder(home, root), "permissions.json"), { folder: root }),
+    user: openRuleFile(join(configurationOf(environment), "permissions.json")),
+  };
+  const own = new Map<string, Rule>();
+  for (const verdict of ["allow", "deny"] as const)
+    for (const rule of options[verdict] ?? []) own.set(`${verdict} ${rule}`, compiled(verdict, { rule }, "option"));
+  const kept = createCompiler();
+  const configured = (): readonly Rule[] => {
+    const lists = configuredRules({ root, home, environment });
+    return [...kept(lists.user, "user"), ...kept(lists.folder, "folder")];
+  };
+  const rules = (session?: SessionRules) => [
+    ...own.values(),
+    ...(session === undefined ? [] : kept(readSessionRules(session), "session")),
+    ...kept(files.project.read(), "project"),
+    ...kept(files.user.read(), "user"),
+    ...configured(),
+  ];
+  const decide = async (call: CallToDecide, session?: SessionRules): Promise<Decided> => {
+    let present: readonly Rule[];
+    try {
+      present = rules(session);
+    } catch (error) {
+      if (!(error instanceof PawlError)) throw error;
+      return { verdict: allowAll ? "deny" : "ask", why: error.message };
+    }
+    const decided = await decideByRules(call, present, root);
+    if (decided.verdict !== "ask" || !allowAll) return decided;
+    if (decided.mayBeDenied === true)
+      return {
+        verdict: "deny",
+        why: "The line cannot be read, and a rule denies some commands, so it does not run unasked.",
+      };
+    return { verdict: "allow" };
+  };
+  /** A search asks about thousands of files, so the rules are as they were a moment ago. */
+  let closed: { readonly at: number; readonly rules: readonly Rule[] } | null = null;
+  const closedPaths = (): readonly Rule[] => {
+    const now = performance.now();
+    if (closed === null || now - closed.at > momentMs)
+      closed = { at: now, rules: rules().filter(({ verdict, about }) => verdict === "deny" && about.kind === "path") };
+    return closed.rules;
+  };
+  // What cannot be read is told before anything runs.
+  rules();
+  return {
+    root,
+    files,
+    rules,
+    decide,
+    canExecuteTool: async ({ tool, input }, { sessionId, data }) => {
+      const call = { tool: tool.name, readOnly: tool.readOnly, input };
+      const { verdict, rule, why } = await decide(call, { sessionId, data });
+      const byRule = rule === undefined ? {} : { rule: recordOf(rule) };
+      if (verdict === "allow") return { verdict, ...byRule };
+      if (verdict === "ask") {
+        const question =
+          rule === undefined ? {} : { question: `The rule ${rule.rule} (${sourceOf(rule)}) asks about this.` };
+        return { verdict, ...question, ...(expiresInMs === undefined ? {} : { expiresInMs }), ...byRule };
+      }
+      const reason = rule === undefined ? (why ?? "") : `The rule ${rule.rule} (${sourceOf(rule)}) denies this.`;
+      return { verdict, reason, ...byRule };
+    },
+    isAllowed: async ({ name, input }, session) =>
+      (await decide({ tool: name, readOnly: false, input }, session)).verdict === "allow",
+    mayReach(path, access) {
+      const denying = closedPaths();
+      return !denying.some(
+        ({ tool, about }) =>
+          about.kind === "path" && (access === "write" || !writesFiles(tool)) && namesPath(about.pattern, path, root),
+      );
+    },
+    allowTool: (tool) => void own.set(`allow ${tool}`, compiled("allow", { rule: tool }, "option")),
+  };
+}
+
+function compiled(verdict: Verdict, kept: KeptRule, scope: RuleScope): Rule {
+  return readRule(verdict, kept, scope, personalFolder);
+}
+
+/** Compiles lists once, as long as they are the same. */
+function createCompiler() {
+  const made = new WeakMap<object, readonly Rule[]>();
+  return (lists: ReturnType<typeof readLists>, scope: RuleScope): readonly Rule[] => {
+    const known = made.get(lists);
+    if (known !== undefined) return known;
+    const all = verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => compiled(verdict, kept, scope)));
+    made.set(lists, all);
+    return all;
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * A file with permission rules.
+ *
+ * 1. It is written whole: into another file first, which takes its place, under a lock. A reader never sees a part of it.
+ * 2. A file that cannot be read is a problem that is told. It is never taken for a file without rules.
+ * 3. It is read again whenever it has changed, so a rule that another process takes away counts no more at once.
+ */
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { PawlError } from "../../index.js";
+import { type KeptRule, type RuleLists, verdicts } from "./rule-text.js";
+
+const mostBytes = 1024 * 1024;
+const mostRules = 1_000;
+
+export type RuleFile = {
+  readonly path: string;
+  /** The lists as they are now. @throws PawlError `bad_configuration` if the file cannot be read */
+  readonly read: () => RuleLists;
+  /** Changes the lists as they are by then. @throws PawlError `bad_configuration` */
+  readonly change: (make: (lists: RuleLists) => RuleLists) => Promise<void>;
+};
+
+/** @param about told in the file, so that a person who opens it knows what it is about */
+export function openRuleFile(path: string, about: { readonly folder?: string } = {}): RuleFile {
+  let known: { readonly stamp: string; readonly lists: RuleLists } | null = null;
+  const read = (): RuleLists => {
+    const stamp = stampOf(path);
+    if (known === null || known.stamp !== stamp) known = { stamp, lists: stamp === "" ? {} : parseRules(path) };
+    return known.lists;
+  };
+  return {
+    path,
+    read,
+    async change(make) {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      await withLock(`${path}.lock`, () => {
+        const lists = make(read());
+        const draft = `${path}.${process.pid}.new`;
+        writeFileSync(draft, `${JSON.stringify({ ...about, ...lists }, null, 2)}\n`, { mode: 0o600 });
+        renameSync(draft, path);
+      });
+    },
+  };
+}
+
+/** Differs after each change; empty if there is no file. */
+function stampOf(path: string): string {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw unreadable(path, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function parseRules(path: string): RuleLists {
+  let text: string;
+  let value: unknown;
+  try {
+    text = readFileSync(path, "utf8");
+    if (text.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} kB`);
+    value = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(path, error instanceof Error ? error.message : String(error));
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw unreadable(path, "it is no JSON object");
+  const { folder, ...lists } = value as { readonly [name: string]: unknown };
+  if (folder !== undefined && typeof folder !== "string") throw unreadable(path, "its folder is no text");
+  return readLists(lists, (why) => unreadable(path, why));
+}
+
+/** Reads `{ allow, ask, deny }`. @throws what `refuse` makes */
+export function readLists(value: unknown, refuse: (why: string) => Error): RuleLists {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("permissions is no object");
+  const lists: { -readonly [Name in keyof RuleLists]: RuleLists[Name] } = {};
+  for (const [name, list] of Object.entries(value)) {
+    const verdict = verdicts.find((one) => one === name);
+    if (verdict === undefined) throw refuse(`it has ${JSON.stringify(name)}: only allow, ask and deny are known`);
+    if (!Array.isArray(list) || list.length > mostRules)
+      throw refuse(`${name} is no list of at most ${mostRules} rules`);
+    lists[verdict] = list.map((kept) => readKept(kept, name, refuse));
+  }
+  return lists;
+}
+
+function readKept(value: unknown, list: string, refuse: (why: string) => Error): KeptRule {
+  if (typeof value === "string") return { rule: value };
+  const { rule, by, at, call, ...others } = (typeof value === "object" && value !== null ? value : {}) as {
+    readonly [name: string]: unknown;
+  };
+  const isText = (member: unknown) => member === undefined || typeof member === "string";
+  if (typeof rule !== "string" || ![by, at, call].every(isText) || Object.keys(others).length > 0)
+    throw refuse(`${list} has a rule that is neither a text nor { rule, by, at, call }`);
+  return value as KeptRule;
+}
+
+function unreadable(path: string, why: string): PawlError {
+  return new PawlError(
+    "bad_configuration",
+    `The permission rules in ${path} cannot be read: ${why}. Mend the file, or delete it to begin without its rules.`,
+  );
+}
+
+/** Milliseconds after which a lock is that of a process that died. */
+const staleMs = 10_000;
+const pauseMs = 20;
+
+/** A folder can be made only once, by whichever process comes first. */
+async function withLock(path: string, work: () => void): Promise<void> {
+  for (;;) {
+    try {
+      mkdirSync(path);
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (isStale(path)) rmSync(path, { recursive: true, force: true });
+      else await setTimeout(pauseMs);
+    }
+  }
+  try {
+    work();
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+function isStale(path: string): boolean {
+  try {
+    return Date.now() - statSync(path).mtimeMs > staleMs;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * What keys do to the draft. Keys that mean something else to a conversation (Enter, Tab, Esc, Ctrl-C, Ctrl-D) are not
+ * among them.
+ */
+
+import type { Draft } from "./draft.js";
+import * as edit from "./draft.js";
+import { moveRow } from "./draft-rows.js";
+import type { Key } from "./keys.js";
+
+export type DraftPlace = { readonly prompt: string; readonly columns: number };
+
+type Change = (draft: Draft, place: DraftPlace) => Draft;
+
+const newLine: Change = (draft) => edit.insert(draft, "\n");
+const startOfLine: Change = (draft) => edit.move(draft, "back", "line");
+const endOfLine: Change = (draft) => edit.move(draft, "on", "line");
+const up: Change = (draft, { prompt, columns }) => moveRow(draft, "up", prompt, columns) ?? edit.recall(draft, "back");
+const down: Change = (draft, { prompt, columns }) =>
+  moveRow(draft, "down", prompt, columns) ?? edit.recall(draft, "on");
+
+/** By modifiers and name. */
+const changes: { readonly [key: string]: Change | undefined } = {
+  "shift-enter": newLine,
+  "alt-enter": newLine,
+  "ctrl-j": newLine,
+  left: (draft) => edit.move(draft, "back", "character"),
+  "ctrl-b": (draft) => edit.move(draft, "back", "character"),
+  right: (draft) => edit.move(draft, "on", "character"),
+  "ctrl-f": (draft) => edit.move(draft, "on", "character"),
+  "ctrl-left": (draft) => edit.move(draft, "back", "word"),
+  "alt-left": (draft) => edit.move(draft, "back", "word"),
+  "alt-b": (draft) => edit.move(draft, "back", "word"),
+  "ctrl-right": (draft) => edit.move(draft, "on", "word"),
+  "alt-right": (draft) => edit.move(draft, "on", "word"),
+  "alt-f": (draft) => edit.move(draft, "on", "word"),
+  home: startOfLine,
+  "ctrl-a": startOfLine,
+  end: endOfLine,
+  "ctrl-e": endOfLine,
+  up,
+  down,
+  "ctrl-p": (draft) => edit.recall(draft, "back"),
+  "ctrl-n": (draft) => edit.recall(draft, "on"),
+  backspace: (draft) => edit.remove(draft, "back", "character"),
+  "shift-backspace": (draft) => edit.remove(draft, "back", "character"),
+  delete: (draft) => edit.remove(draft, "on", "character"),
+  "alt-backspace": (draft) => edit.remove(draft, "back", "word"),
+  "ctrl-w": (draft) => edit.remove(draft, "back", "word"),
+  "alt-d": (draft) => edit.remove(draft, "on", "word"),
+  "ctrl-u": (draft) => edit.remove(draft, "back", "line"),
+  "ctrl-k": (draft) => edit.remove(draft, "on", "line"),
+  "ctrl-y": edit.yank,
+  "ctrl-_": edit.undo,
+};
+
+/** The name of a key as `/keys` writes it: `ctrl-a`, `alt-enter`, `up`. */
+export function nameOfKey(key: Extract<Key, { type: "key" }>): string {
+  return `${key.ctrl ? "ctrl-" : ""}${key.alt ? "alt-" : ""}${key.shift ? "shift-" : ""}${key.name}`;
+}
+
+/** The draft after a key; null if the key does nothing to it. */
+export function pressed(draft: Draft, key: Key, place: DraftPlace): Draft | null {
+  switch (key.type) {
+    case "text":
+      return edit.insert(draft, key.text);
+    case "paste":
+      return edit.paste(draft, key.text);
+    case "key":
+      return changes[nameOfKey(key)]?.(draft, place) ?? null;
+  }
+}
+
+/** The draft with a new line in the place of a `\` before the cursor; null if there is none. */
+export function continued(draft: Draft): Draft | null {
+  if (draft.text[draft.cursor - 1] !== "\\") return null;
+  return edit.insert(edit.remove(draft, "back", "character"), "\n");
+}

@@ -1,0 +1,219 @@
+/**
+ * The screen of a conversation: lines that are written once, and a small region below them that is drawn again.
+ *
+ * 1. A line of the history is written once, in order, and never touched again. The terminal scrolls and wraps it.
+ * 2. The region is at the end of the output. A frame changes only rows of the region and what is below its top.
+ * 3. A frame is one write. There are at most 30 a second, and none while the terminal is behind: the newest state wins.
+ * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so a character whose width the
+ *    terminal sees otherwise adds no row.
+ */
+import type { StyleText } from "../text-style.js";
+import { cutLine, type Line, paint, widthOfLine } from "./line.js";
+
+export type Region = {
+  readonly rows: readonly Line[];
+  /** Where the cursor stands: the row, and what is before it in that row. Null: the cursor is hidden. */
+  readonly cursor: { readonly row: number; readonly before: Line } | null;
+};
+
+/** What the screen needs of a terminal's stream. */
+export type ScreenOutput = {
+  readonly columns: number;
+  readonly rows: number;
+  /** @returns false if the stream wants `onDrain` to be awaited */
+  readonly write: (text: string) => boolean;
+  readonly onDrain: (listener: () => void) => void;
+};
+
+export type Screen = {
+  /** Adds lines to the history. */
+  readonly commit: (lines: readonly Line[]) => void;
+  /** Says what the region shows from the next frame on. */
+  readonly show: (region: Region) => void;
+  /** Draws at once what was said since the last frame. */
+  readonly drawNow: () => void;
+  /** Called when the terminal has another size. */
+  readonly resize: () => void;
+  /** Writes all lines and removes the region. Nothing is drawn until `open`. */
+  readonly close: () => void;
+  readonly open: () => void;
+  /** Draws the region again, for a terminal that something else has written to. */
+  readonly redraw: () => void;
+};
+
+/** Milliseconds. */
+export const betweenFrames = 34;
+/** Milliseconds without a change of the size, after which the region is drawn again. */
+export const restAfterResize = 60;
+
+const begin = "\x1b[?2026h\x1b[?25l";
+const end = "\x1b[?2026l";
+
+type Drawn = { readonly text: string; readonly width: number };
+
+type ScreenState = {
+  readonly output: ScreenOutput;
+  readonly style: StyleText;
+  pending: Line[];
+  region: Region;
+  /** The rows of the region that are on the terminal, and where the cursor is among them. */
+  drawn: readonly Drawn[];
+  cursor: { readonly row: number; readonly width: number };
+  isBlocked: boolean;
+  isOpen: boolean;
+  isDirty: boolean;
+  lastFrame: number;
+  timer: NodeJS.Timeout | null;
+};
+
+const nothing: Region = { rows: [], cursor: null };
+
+export function createScreen(output: ScreenOutput, style: StyleText): Screen {
+  const state: ScreenState = {
+    output,
+    style,
+    pending: [],
+    region: nothing,
+    drawn: [],
+    cursor: { row: 0, width: 0 },
+    isBlocked: false,
+    isOpen: true,
+    isDirty: false,
+    lastFrame: Number.NEGATIVE_INFINITY,
+    timer: null,
+  };
+  return {
+    commit(lines) {
+      if (lines.length === 0) return;
+      for (const line of lines) state.pending.push(line);
+      schedule(state);
+    },
+    show(region) {
+      state.region = region;
+      schedule(state);
+    },
+    drawNow() {
+      stop(state);
+      if (!state.isBlocked) drawNow(state, state.region);
+    },
+    resize: () => eraseForResize(state),
+    redraw() {
+      eraseForResize(state);
+      schedule(state);
+    },
+    close() {
+      drawNow(state, nothing);
+      stop(state);
+      state.isOpen = false;
+    },
+    open() {
+      state.isOpen = true;
+      schedule(state);
+    },
+  };
+}
+
+function stop(state: ScreenState): void {
+  if (state.timer !== null) clearTimeout(state.timer);
+  state.timer = null;
+}
+
+function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + betweenFrames - performance.now())): void {
+  state.isDirty = true;
+  if (state.timer !== null || state.isBlocked || !state.isOpen) return;
+  state.timer = setTimeout(() => {
+    state.timer = null;
+    if (state.isDirty && !state.isBlocked) drawNow(state, state.region);
+  }, wait);
+}
+
+function drawNow(state: ScreenState, region: Region): void {
+  if (!state.isOpen) return;
+  state.isDirty = false;
+  state.lastFrame = performance.now();
+  const text = frameOf(state, region);
+  if (text === "" || state.output.write(text)) return;
+  state.isBlocked = true;
+  state.output.onDrain(() => {
+    state.isBlocked = false;
+    if (state.isDirty) schedule(state);
+  });
+}
+
+/** The text that brings the terminal from what is drawn to the pending lines and this region. */
+function frameOf(state: ScreenState, region: Region): string {
+  const { output, style, pending, drawn } = state;
+  const most = Math.max(1, output.columns - 1);
+  const rows = region.rows.map((line) => drawnLine(cutLine(line, most), style));
+  const isSame = rows.length === drawn.length && rows.every(({ text }, at) => text === drawn[at]?.text);
+  const before = region.cursor === null ? [] : cutLine(region.cursor.before, most);
+  const cursor = { row: region.cursor?.row ?? Math.max(0, rows.length - 1), width: widthOfLine(before) };
+  const isMoved = cursor.row !== state.cursor.row || cursor.width !== state.cursor.width;
+  if (pending.length === 0 && isSame && !isMoved) return "";
+  let text = `${begin}${toTop(state.cursor.row)}`;
+  if (pending.length > 0) {
+    text += `${eraseRows(drawn.length)}${pending.map((line) => `${paint(line, style)}\r\n`).join("")}`;
+    state.pending = [];
+    text += rowsText(rows, []);
+  } else text += rowsText(rows, drawn);
+  text += cursorText(rows.length, cursor.row, paint(before, style), region.cursor !== null);
+  state.drawn = rows;
+  state.cursor = cursor;
+  return `${text}${end}`;
+}
+
+function drawnLine(line: Line, style: StyleText): Drawn {
+  return { text: paint(line, style), width: widthOfLine(line) };
+}
+
+function toTop(row: number): string {
+  return row > 0 ? `\r\x1b[${row}A` : "\r";
+}
+
+/**
+ * Erases this many rows, from the cursor's row on. Erasing the whole screen at once would make some terminals put what
+ * was on it into their history. The cursor is saved, because the last rows may be gone from a terminal that was made
+ * lower.
+ */
+function eraseRows(count: number): string {
+  if (count === 0) return "";
+  return `\x1b7${Array.from({ length: count }, () => "\x1b[2K").join("\x1b[B")}\x1b8`;
+}
+
+/** Writes the rows that differ from those on the terminal, from the top of the region on. The cursor ends in the last row. */
+function rowsText(rows: readonly Drawn[], drawn: readonly Drawn[]): string {
+  if (rows.length === 0) return eraseRows(drawn.length);
+  const changed = rows.map(({ text }, at) => {
+    const isLast = at === rows.length - 1;
+    const isLess = isLast && drawn.length > rows.length;
+    if (text === drawn[at]?.text) return isLess ? `${text}\x1b[J` : "";
+    return `${text}${isLess ? "\x1b[J" : "\x1b[K"}`;
+  });
+  return `\x1b[?7l${changed.join("\r\n")}\x1b[?7h`;
+}
+
+/** From the last row to the cursor's place. The text before the cursor is written once more, so the terminal says where it is. */
+function cursorText(count: number, row: number, before: string, isShown: boolean): string {
+  const up = count - 1 - row;
+  const place = `${up > 0 ? `\x1b[${up}A` : ""}\r\x1b[?7l${before}\x1b[?7h`;
+  return isShown ? `${place}\x1b[?25h` : place;
+}
+
+/**
+ * Removes the region at once. A terminal that was made narrower has wrapped its rows, so the region may take more rows
+ * than were drawn.
+ */
+function eraseForResize(state: ScreenState): void {
+  if (!state.isOpen || state.isBlocked) return;
+  const { output, drawn, cursor } = state;
+  const columns = Math.max(1, output.columns);
+  const heights = drawn.map(({ width }) => Math.max(1, Math.ceil(width / columns)));
+  const heightOf = (count: number) => heights.slice(0, count).reduce((sum, height) => sum + height, 0);
+  const up = heightOf(cursor.row) + Math.floor(cursor.width / columns);
+  const all = Math.min(heightOf(drawn.length), output.rows);
+  if (drawn.length > 0) output.write(`${begin}${toTop(up)}${eraseRows(all)}\x1b[J\x1b[?25h${end}`);
+  state.drawn = [];
+  state.cursor = { row: 0, width: 0 };
+  stop(state);
+  schedule(state, restAfterResize);
+}

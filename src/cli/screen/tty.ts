@@ -1,0 +1,83 @@
+/**
+ * The terminal as a device: raw mode, the modes that a conversation turns on, its size, and being stopped and continued.
+ *
+ * Whatever ends the process but SIGKILL, the modes are off again: `leave` runs at exit, too.
+ */
+import type { ReadStream, WriteStream } from "node:tty";
+import { createKeyReader, type Key } from "./keys.js";
+import type { ScreenOutput } from "./screen.js";
+
+/** Bracketed paste, and the kitty protocol's names for keys that other terminals cannot tell apart. */
+const modesOn = "\x1b[?2004h\x1b[>1u";
+const modesOff = "\x1b[<u\x1b[?2004l\x1b[?7h\x1b[?2026l\x1b[?25h";
+
+export type Tty = ScreenOutput & {
+  /** Turns the modes on, and passes keys on. */
+  readonly enter: () => void;
+  /** Turns the modes off. */
+  readonly leave: () => void;
+  /** Stops this process, as Ctrl-Z does. `onContinue` is called when it goes on. */
+  readonly suspend: (onContinue: () => void) => void;
+  /** Leaves, and ends all that keeps the process alive. */
+  readonly close: () => void;
+};
+
+export type TtyStreams = { readonly input: ReadStream; readonly output: WriteStream };
+
+/** Milliseconds. */
+const longTime = 1_000_000_000;
+const defaultSize = { columns: 80, rows: 24 } as const;
+
+export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void, onResize: () => void): Tty {
+  const reader = createKeyReader(onKey);
+  let isIn = false;
+
+  function enter(): void {
+    if (isIn) return;
+    isIn = true;
+    input.setRawMode(true).setEncoding("utf8").on("data", reader.feed).resume();
+    output.write(modesOn);
+  }
+
+  function leave(): void {
+    if (!isIn) return;
+    isIn = false;
+    output.write(modesOff);
+    input.off("data", reader.feed).pause();
+    input.setRawMode(false);
+  }
+
+  function close(): void {
+    leave();
+    reader.close();
+    output.off("resize", onResize);
+    process.off("exit", leave);
+  }
+
+  output.on("resize", onResize);
+  process.on("exit", leave);
+  return {
+    // A terminal that does not know its size reports 0.
+    get columns() {
+      return output.columns || defaultSize.columns;
+    },
+    get rows() {
+      return output.rows || defaultSize.rows;
+    },
+    write: (text) => output.write(text),
+    onDrain: (listener) => output.once("drain", listener),
+    enter,
+    leave,
+    suspend(onContinue) {
+      // Nothing else may keep the process alive until the signal has come.
+      const staying = setInterval(() => {}, longTime);
+      process.once("SIGCONT", () => {
+        clearInterval(staying);
+        onContinue();
+      });
+      leave();
+      process.kill(process.pid, "SIGTSTP");
+    },
+    close,
+  };
+}

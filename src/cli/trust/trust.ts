@@ -1,0 +1,180 @@
+/**
+ * Trust in what a folder brings: its `pawl.config.json` and its `.mcp.json`. Before a person has trusted a file, nothing in it sets,
+ * allows or starts anything; what it asks and denies counts at once, because that only makes the agent more careful (SEC-17).
+ *
+ * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the bytes of the folder's own programs that its
+ *    servers start. Any change takes it away, from that file alone.
+ * 2. It is kept in the home, outside of the folder. No option, environment variable or parent folder gives it.
+ */
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, relative, resolve } from "node:path";
+import { PawlError } from "../../index.js";
+import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
+import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
+
+/** A file that the folder brings. */
+export type BroughtFile = {
+  readonly name: string;
+  readonly path: string;
+  readonly text: string;
+  readonly hash: string;
+  readonly isTrusted: boolean;
+  /** The text that was trusted before the file changed; null if none was. */
+  readonly before: string | null;
+  /** What it would do once it is trusted, in words. */
+  readonly effects: readonly string[];
+};
+
+export type FolderTrust = {
+  /** What the folder brings, in this order. */
+  readonly files: readonly BroughtFile[];
+  readonly configuration: ConfigurationFile | null;
+  readonly servers: ServersFile | null;
+  /** The hash to trust, with `pawl trust --hash`: of all files. Empty without a file. */
+  readonly hash: string;
+};
+
+type KeptFile = { readonly name: string; readonly hash: string; readonly text: string };
+type Kept = {
+  readonly folder: string;
+  readonly files: readonly KeptFile[];
+  readonly by: string;
+  readonly at: string;
+};
+
+/** Reads what the folder brings, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
+export function folderTrust(root: string, home: string): FolderTrust {
+  const configuration = readConfiguration(root);
+  const servers = readServersFile(join(root, folderServersName));
+  if (configuration === null && servers === null) return { files: [], configuration, servers, hash: "" };
+  const kept = keptOf(root, home);
+  const files = [
+    ...(configuration === null
+      ? []
+      : [broughtFile(configurationName, configuration, hashOf(configuration), effectsOf(configuration), kept)]),
+    ...(servers === null
+      ? []
+      : [broughtFile(folderServersName, servers, hashOf(servers, programsOf(servers, root)), startsOf(servers), kept)]),
+  ];
+  const [first, ...others] = files.map(({ hash }) => hash);
+  const hash = others.length === 0 ? (first ?? "") : sha256([first, ...others].join("\0"));
+  return { files, configuration, servers, hash };
+}
+
+function broughtFile(
+  name: string,
+  { path, text }: Pick<ConfigurationFile, "path" | "text">,
+  hash: string,
+  effects: readonly string[],
+  kept: readonly KeptFile[],
+): BroughtFile {
+  const known = kept.find((one) => one.name === name);
+  return { name, path, text, hash, effects, isTrusted: known?.hash === hash, before: known?.text ?? null };
+}
+
+/** Whether the file of this name counts whole. */
+export function isTrusted({ files }: FolderTrust, name: string): boolean {
+  return files.some((file) => file.name === name && file.isTrusted);
+}
+
+/** The files that would do something and are not trusted. */
+export function untrustedFiles({ files }: FolderTrust): readonly BroughtFile[] {
+  return files.filter((file) => !file.isTrusted && file.effects.length > 0);
+}
+
+/** Trusts what was read of these files, and nothing that came later. Trust in other files stays as it is. */
+export function trustFiles(root: string, home: string, files: readonly BroughtFile[], by: string): void {
+  if (files.length === 0)
+    throw new PawlError(
+      "bad_configuration",
+      `${root} brings nothing that has to be trusted: no pawl.config.json and no .mcp.json.`,
+    );
+  const names = new Set(files.map(({ name }) => name));
+  const others = keptOf(root, home).filter(({ name }) => !names.has(name));
+  const trusted = files.map(({ name, hash, text }): KeptFile => ({ name, hash, text }));
+  const kept: Kept = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
+  const path = keptPath(root, home);
+  mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}.new`;
+  writeFileSync(draft, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+export function revokeTrust(root: string, home: string): void {
+  rmSync(keptPath(root, home), { force: true });
+}
+
+function effectsOf({ value: { model, limits = {}, permissions = {} } }: ConfigurationFile): readonly string[] {
+  return [
+    ...(model === undefined ? [] : [`sets the model: ${model}`]),
+    ...Object.entries(limits).map(([name, limit]) => `sets the limit ${name}: ${limit}`),
+    ...(permissions.allow ?? []).map(({ rule }) => `allows without a question: ${rule}`),
+  ];
+}
+
+function startsOf({ servers }: ServersFile): readonly string[] {
+  return servers.flatMap(({ name, transport, problem }) => {
+    if (transport === null || problem !== undefined) return [];
+    return [`${transport.type === "http" ? "reaches" : "starts"} the MCP server ${name}: ${shownServer(transport)}`];
+  });
+}
+
+/** Bytes of a program. A larger one counts by its size and the time of its last change. */
+const mostBytes = 4_000_000;
+
+/** The files of the folder that the servers' commands name, with the hash of each. */
+function programsOf({ servers }: ServersFile, root: string): readonly string[] {
+  const words = servers.flatMap(({ transport }) =>
+    transport?.type === "stdio"
+      ? [transport.command, ...(transport.args ?? [])].map((word) => [transport.cwd ?? ".", word])
+      : [],
+  );
+  return words.flatMap(([folder = ".", word = ""]) => {
+    const path = resolve(root, folder, word);
+    const inner = relative(root, path);
+    if (inner === "" || inner.startsWith("..") || isAbsolute(inner)) return [];
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true) return [];
+    const bytes = stats.size > mostBytes ? `${stats.size} ${stats.mtimeMs}` : readFileSync(path);
+    return [`${inner}\0${sha256(bytes)}`];
+  });
+}
+
+function hashOf({ path, text }: Pick<ConfigurationFile, "path" | "text">, programs: readonly string[] = []): string {
+  return sha256([realpathSync(path), text, ...programs].join("\0"));
+}
+
+function sha256(data: string | Buffer): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+function keptPath(root: string, home: string): string {
+  return join(home, "projects", sha256(root).slice(0, 32), "trust.json");
+}
+
+/** What cannot be read is no trust. */
+function keptOf(root: string, home: string): readonly KeptFile[] {
+  try {
+    const kept = JSON.parse(readFileSync(keptPath(root, home), "utf8")) as Partial<Kept> | null;
+    if (kept?.folder !== root || !Array.isArray(kept.files)) return [];
+    return kept.files.filter((file) => [file?.name, file?.hash, file?.text].every((one) => typeof one === "string"));
+  } catch {
+    return [];
+  }
+}
+
+/** The lines that are only in one of the texts: `- ` those that are gone, `+ ` those that are new. */
+export function changedLines(before: string, after: string): readonly string[] {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  const only = (lines: readonly string[], others: readonly string[]) => {
+    const left = new Map<string, number>();
+    for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
+    return lines.filter((line) => {
+      const count = left.get(line) ?? 0;
+      left.set(line, count - 1);
+      return count <= 0;
+    });
+  };
+  return [...only(old, now).map((line) => `- ${line}`), ...only(now, old).map((line) => `+ ${line}`)];
+}

@@ -1,0 +1,34 @@
+/**
+ * Which inputs of tools edit a file: those that have a text to look for and the text that takes its place.
+ */
+import type { Json } from "./message.js";
+
+/** An edit of a file, as the input of a call describes it. */
+export type FileEdit = {
+  /** The text that is replaced. */
+  readonly before: string;
+  /** The text that takes its place. */
+  readonly after: string;
+  /** The names of the two fields. */
+  readonly fields: readonly [before: string, after: string];
+};
+
+/** The names that tools of Pawl, of other programs and of models' providers use. */
+const pairs = [
+  ["oldText", "newText"],
+  ["old_text", "new_text"],
+  ["old_string", "new_string"],
+  ["old_str", "new_str"],
+] as const;
+
+/** The edit that an input of a tool asks for; null if it asks for none. */
+export function fileEditIn(input: Json): FileEdit | null {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
+  const given = input as { readonly [name: string]: Json };
+  for (const [oldField, newField] of pairs) {
+    const [before, after] = [given[oldField], given[newField]];
+    if (typeof before === "string" && typeof after === "string")
+      return { before, after, fields: Object.freeze([oldField, newField] as const) };
+  }
+  return null;
+}

@@ -1,0 +1,9 @@
+/**
+ * A person asked for a compaction. It comes before the next model call of the run; in a session at rest, at once.
+ */
+export type CompactionRequest = {
+  readonly type: "compaction_requested";
+  /** What the summary is to keep, in the person's words. */
+  readonly keep?: string;
+  readonly by?: string;
+};

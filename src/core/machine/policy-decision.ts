@@ -1,0 +1,66 @@
+/**
+ * What is decided of a tool call before it runs.
+ */
+import type { Json } from "../data/message.js";
+import type { PermissionRule } from "./reserved-events.js";
+import type { CallPolicy } from "./state.js";
+
+/** How a call that could not be used was mended: what was wrong with it, and the tool that is called instead. */
+export type Repair = {
+  readonly by: "near_name" | "json" | "custom";
+  /** What was wrong with the call. */
+  readonly problem: string;
+  /** The tool that is called instead, if it is another one. */
+  readonly name?: string;
+};
+
+/**
+ * What the policy says of a call, after parsing and validation. `input` is there only if a hook or a person changed it.
+ */
+export type PolicyDecision = (
+  | {
+      /** The call runs. */
+      readonly verdict: "allow";
+      readonly policy: CallPolicy;
+      readonly input?: Json;
+      readonly inputHash?: string;
+    }
+  /** A person is asked. */
+  | {
+      readonly verdict: "ask";
+      readonly policy: CallPolicy;
+      readonly input?: Json;
+      readonly inputHash: string;
+      readonly question?: string;
+      readonly expiresAt?: number;
+    }
+  /** The policy does not let it run. */
+  | {
+      readonly verdict: "deny";
+      /** Why the call is denied. The model reads it. */
+      readonly reason: string;
+      /** If true, the run ends as well. */
+      readonly stopRun?: boolean;
+    }
+  /** `repeated`: the model asks for the same call again and again. */
+  | {
+      readonly verdict: "block";
+      /** Why the call is blocked. The model reads it. */
+      readonly reason: string;
+      /** If true, the run ends as well. */
+      readonly stopRun?: boolean;
+      /** The model asks for the same call again and again. */
+      readonly repeated?: boolean;
+    }
+  /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
+  | {
+      readonly verdict: "reject";
+      /** Why the call cannot run. The model reads it. */
+      readonly message: string;
+    }
+) & {
+  /** How the call was mended. Its `input` is then the mended one. */
+  readonly repair?: Repair;
+  /** The rule by which the permission check decided, as it names it. */
+  readonly rule?: PermissionRule;
+};

@@ -1,0 +1,55 @@
+/**
+ * The options of a run, as the log keeps them.
+ */
+import type { Json } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
+import type { RecordedCondition } from "./stop-condition.js";
+
+/** Options of a run that override its agent's. Plain data: the log keeps it. */
+export type RunOptions = {
+  readonly systemPrompt?: string;
+  readonly activeTools?: readonly string[];
+  readonly toolChoice?: RunToolChoice;
+  /** False if nobody can be asked: a call that would ask is then denied. */
+  readonly interactive?: boolean;
+  readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
+  /** The JSON Schema that the answer must fit. */
+  readonly output?: { readonly [key: string]: Json };
+  /** The conditions on which the run stops between two steps. */
+  readonly stopWhen?: readonly RecordedCondition[];
+  /** The name of one of the agent's `models`, which takes the place of its `model`. */
+  readonly model?: string;
+  /** Settings of the run's model calls. They go before the agent's. */
+  readonly settings?: ModelSettings;
+  /** The agent that the run begins with, if it is not the one that has the session. */
+  readonly agent?: string;
+};
+
+/** Whether a model may, must or must not call tools, or which tool it must call. */
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | {
+      /** The tool that the model must call. */
+      readonly tool: string;
+    };
+
+/**
+ * The same as the log keeps it. A forced choice holds for every model call of the run if `everyStep` is true, and
+ * otherwise for the first one.
+ */
+export type RunToolChoice =
+  | ToolChoice
+  | {
+      /** The tool that the model must call. */
+      readonly tool: string;
+      /** If true, the choice holds for every model call of the run. */
+      readonly everyStep?: boolean;
+    }
+  | {
+      /** The model must call some tool. */
+      readonly required: true;
+      /** If true, the choice holds for every model call of the run. */
+      readonly everyStep?: boolean;
+    };

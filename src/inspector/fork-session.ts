@@ -1,0 +1,60 @@
+/**
+ * Makes a copy of a session, and asks it something.
+ */
+import type { Json, PublicEvent } from "../index.js";
+import type { Api } from "./api.js";
+import { stepWithNext } from "./state/fork.js";
+import { stepOfKey } from "./state/route.js";
+import type { SessionState } from "./state/session-state.js";
+
+export type RunStarted = Extract<PublicEvent, { readonly type: "run_started" }>;
+
+/** What is known of a step that somebody forks at. */
+export type ForkedStep = {
+  /** What began the step's run. Null if it is not in the log that is to be seen. */
+  readonly begun: RunStarted | null;
+  /** The last entry of the step. */
+  readonly end: number;
+};
+
+/** A step of a run ends where the next one begins, and the last one where the next run begins. */
+export async function loadForkedStep(api: Api, session: SessionState, key: string): Promise<ForkedStep | null> {
+  const found = stepWithNext(session.rows, key);
+  if (found === null) return null;
+  const { row, next } = found;
+  const path = `${pathOf(session.id)}/events`;
+  const { runId } = stepOfKey(key);
+  const [begun, following] = await Promise.all([
+    firstOf(api, path, { runId }),
+    next?.runId === runId ? null : firstOf(api, path, { after: row.seq }),
+  ]);
+  const ends = [next?.seq, following?.seq].flatMap((seq) => (seq === undefined ? [] : [seq - 1]));
+  return { begun, end: Math.min(...ends, session.last.seq) };
+}
+
+async function firstOf(
+  api: Api,
+  path: string,
+  query: { readonly runId?: string; readonly after?: number },
+): Promise<RunStarted | null> {
+  const { events } = await api.get<{ readonly events: readonly RunStarted[] }>(path, {
+    ...query,
+    ...{ type: "run_started", limit: 1 },
+  });
+  return events[0] ?? null;
+}
+
+/** Copies a session up to an entry. Gives the id of the copy. @throws ApiError */
+export async function copySession(api: Api, sessionId: string, at: number): Promise<string> {
+  const copy = await api.post<{ readonly sessionId: string }>(`${pathOf(sessionId)}/fork`, { at });
+  return copy.sessionId;
+}
+
+/** Asks a copy. A request that is sent again, because no answer came, is one run. @throws ApiError */
+export async function askCopy(api: Api, copyId: string, input: Json): Promise<void> {
+  await api.post(`${pathOf(copyId)}/runs`, { input }, `fork-${copyId}`);
+}
+
+function pathOf(id: string): string {
+  return `/v1/sessions/${encodeURIComponent(id)}`;
+}

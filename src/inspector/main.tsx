@@ -1,0 +1,22 @@
+/**
+ * The inspector: a page in which a person sees what agents do and did, and decides. It is a client of the server's public
+ * routes like any other.
+ */
+import { render } from "preact";
+import { createApi } from "./api.js";
+import { createInspector } from "./inspector.js";
+import { createPageKey } from "./page-key.js";
+import { Shell } from "./view/shell.js";
+
+/** The path under which the server is mounted: this script is one of its files. */
+const base = new URL(import.meta.url).pathname.replace(/\/ui\/[^/]*$/, "");
+
+const key = createPageKey(base);
+const api = createApi(base, key.half, () => {
+  key.forget();
+  inspector.dispatch({ type: "access", access: "refused" });
+});
+const inspector = createInspector(api, key);
+const root = document.getElementById("page");
+if (root !== null) render(<Shell inspector={inspector} />, root);
+void inspector.start();

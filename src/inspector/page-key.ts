@@ -1,0 +1,36 @@
+/**
+ * How the page is let in. The link that `pawl ui` prints has a code in its fragment, which is good once. The page takes it
+ * out of the history, and gets a cookie and a second half for it. The half stays in this browser.
+ */
+import { type Api, ApiError } from "./api.js";
+import type { Access } from "./state/app-state.js";
+
+export type PageKey = {
+  readonly half: () => string | null;
+  readonly forget: () => void;
+  /** Exchanges the code of the link, if there is one. Says whether the page is let in, as far as it is known by now. */
+  readonly enter: (api: Api) => Promise<Access>;
+};
+
+/** @param base one browser may have the pages of several servers of one origin */
+export function createPageKey(base: string): PageKey {
+  const name = `pawl.page${base}`;
+  return {
+    half: () => localStorage.getItem(name),
+    forget: () => localStorage.removeItem(name),
+    async enter(api) {
+      const code = /^#start=([\w-]{20,100})$/.exec(location.hash)?.[1];
+      if (code === undefined) return localStorage.getItem(name) === null ? "no_key" : "in";
+      history.replaceState(null, "", `${location.pathname}#/`);
+      try {
+        const { half } = await api.post<{ readonly half: string }>("/v1/ui/session", { code });
+        localStorage.setItem(name, half);
+        return "in";
+      } catch (error) {
+        // The link was opened before. If that was here, the page has its key already.
+        if (localStorage.getItem(name) !== null) return "in";
+        return error instanceof ApiError && error.status === 401 ? "used" : "refused";
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * The one stream of this tab: changes of the list, the number of approvals, and the session that is shown.
+ *
+ * 1. A browser has six connections to a host. So there is one stream a tab, and none while the tab has been hidden for 30 s,
+ *    or hidden at all while another tab opens its stream.
+ * 2. The stream goes on from the last event that was seen: after a drop, after sleep, after a restart of the server.
+ * 3. It asks at once when the tab is shown again or the network returns.
+ */
+import { followSession, type StreamFrame, StreamRefused, type StreamView } from "../server/client/index.js";
+import type { Api } from "./api.js";
+import type { Connection } from "./state/app-state.js";
+
+export type Watched = { readonly sessionId: string; readonly after: string };
+
+export type PageStream = {
+  /** Watches the list, and this session if there is one. What was watched before is left. */
+  readonly watch: (watched: Watched | null) => void;
+};
+
+export type StreamListener = {
+  readonly onFrame: (frame: StreamFrame, view: StreamView) => void;
+  readonly onConnection: (connection: Connection) => void;
+  /** The server refuses the stream for good. */
+  readonly onRefused: (status: number) => void;
+};
+
+/** How long a tab may be hidden before its stream is closed, in milliseconds. */
+const hiddenMs = 30_000;
+
+export function createPageStream(api: Api, listener: StreamListener): PageStream {
+  let watched: Watched | null = null;
+  let isWanted = false;
+  let lastId: string | null = null;
+  let current: AbortController | null = null;
+  let hiding: ReturnType<typeof setTimeout> | undefined;
+
+  /** The other tabs of this page in this browser. */
+  const tabs = new BroadcastChannel("pawl.tabs");
+  tabs.onmessage = () => {
+    if (document.visibilityState === "hidden") leave();
+  };
+
+  function leave(): void {
+    current?.abort();
+    current = null;
+  }
+
+  async function follow(leaving: AbortController): Promise<void> {
+    const session = watched;
+    const url = new URL(api.url("/v1/stream", { session: session?.sessionId }), location.href);
+    const after = lastId === null ? {} : { after: lastId };
+    const options = { url, headers: api.headers(), signal: leaving.signal, fetch: telling(leaving), ...after };
+    try {
+      for await (const { frame, view } of followSession(options)) {
+        if (leaving.signal.aborted) return;
+        if (frame.id !== undefined) lastId = frame.id;
+        if (frame.data.type === "reset") lastId = null;
+        listener.onFrame(frame, view);
+      }
+    } catch (error) {
+      if (!leaving.signal.aborted) listener.onRefused(error instanceof StreamRefused ? error.status : 0);
+    }
+  }
+
+  /** `fetch`, which tells when the stream is there and when it is lost. */
+  function telling(leaving: AbortController): typeof fetch {
+    const tell = (connection: Connection) => {
+      if (!leaving.signal.aborted) listener.onConnection(connection);
+    };
+    return async (input, init) => {
+      try {
+        const response = await fetch(input, { ...init, credentials: "same-origin", cache: "no-store" });
+        if (!response.ok || response.body === null) return response;
+        tell("open");
+        return new Response(
+          toldAtItsEnd(response.body, () => tell("lost")),
+          response,
+        );
+      } catch (error) {
+        tell("lost");
+        throw error;
+      }
+    };
+  }
+
+  function open(): void {
+    leave();
+    tabs.postMessage("open");
+    current = new AbortController();
+    void follow(current);
+  }
+
+  function wake(): void {
+    clearTimeout(hiding);
+    if (!isWanted) return;
+    if (document.visibilityState === "visible") open();
+    else hiding = setTimeout(leave, hiddenMs);
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    // A stream that was not closed meanwhile goes on.
+    if (document.visibilityState === "visible" && current !== null) clearTimeout(hiding);
+    else wake();
+  });
+  addEventListener("online", wake);
+  addEventListener("offline", () => listener.onConnection("lost"));
+
+  return {
+    watch(next) {
+      watched = next;
+      lastId = next?.after ?? null;
+      isWanted = true;
+      open();
+    },
+  };
+}
+
+function toldAtItsEnd(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        onEnd();
+        controller.close();
+      } catch (error) {
+        onEnd();
+        controller.error(error);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

@@ -1,0 +1,48 @@
+/**
+ * Saves the log of a session as a file: its public events, a line of JSON each.
+ */
+import type { PublicEvent } from "../index.js";
+import type { Api } from "./api.js";
+
+const page = 500;
+
+/**
+ * Reads the log to its present end, and hands it to the browser as a download.
+ * @param type only events of this type
+ * @throws ApiError
+ */
+export async function saveLog(
+  api: Api,
+  sessionId: string,
+  type: string | undefined,
+  onCount: (events: number) => void,
+): Promise<void> {
+  const path = `/v1/sessions/${encodeURIComponent(sessionId)}/events`;
+  const parts: string[] = [];
+  let count = 0;
+  for (let after: string | null = "0"; after !== null; ) {
+    const loaded: EventPage = await api.get(path, { after, type, limit: page });
+    parts.push(loaded.events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    count += loaded.events.length;
+    onCount(count);
+    after = loaded.next;
+  }
+  download(`${nameOf(sessionId)}${type === undefined ? "" : `-${type}`}.jsonl`, parts);
+}
+
+type EventPage = { readonly events: readonly PublicEvent[]; readonly next: string | null };
+
+/** An id may have characters that no file's name has. */
+function nameOf(sessionId: string): string {
+  return sessionId.replace(/[^\w-]/g, "_").slice(0, 100);
+}
+
+function download(name: string, parts: readonly string[]): void {
+  const address = URL.createObjectURL(new Blob([...parts], { type: "application/jsonl" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  // The browser has taken the data when it has begun to write the file.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

@@ -1,0 +1,76 @@
+/**
+ * What was answered: the answers that the server has found in the logs, and before them those that this page has sent.
+ */
+import type { ApprovalDecision, GivenAnswer, Json, SessionInfo, StoredApproval } from "../../index.js";
+
+export type AnsweredCall = {
+  readonly sessionId: string;
+  readonly session: SessionInfo | null;
+  readonly callKey: string;
+  readonly name: string;
+  readonly answer: string;
+  readonly at: number;
+  readonly by?: string;
+  readonly note?: string;
+  /** The question of a tool. */
+  readonly questionId?: string;
+  /** What was asked, and what was allowed in its place. */
+  readonly input?: Json;
+  readonly edited?: Json;
+  readonly value?: Json;
+  /** This page answered as well, and somebody was first. */
+  readonly isSecond?: true;
+};
+
+export type AnswersPage = {
+  readonly answered: readonly AnsweredCall[];
+  /** The cursor of the next page; null: there is none. */
+  readonly next: string | null;
+};
+
+export const emptyAnswers: AnswersPage = { answered: [], next: null };
+
+/** Answers that are kept. */
+const most = 500;
+
+/** The answers with those of a page: the first page takes the place of what was known, except for what it does not have yet. */
+export function withAnswers(known: AnswersPage, page: AnswersPage, isMore: boolean): AnswersPage {
+  const ids = new Set(page.answered.map(idOf));
+  const others = known.answered.filter((one) => !ids.has(idOf(one)));
+  const seconds = new Set(known.answered.filter(({ isSecond }) => isSecond).map(idOf));
+  const loaded = page.answered.map((one) => (seconds.has(idOf(one)) ? { ...one, isSecond: true as const } : one));
+  const answered = isMore ? [...others, ...loaded] : [...loaded, ...others];
+  const sorted = answered.sort((a, b) => b.at - a.at).slice(0, most);
+  return { answered: sorted, next: isMore || known.next === null ? page.next : known.next };
+}
+
+/** The answers with one that was just sent from here. */
+export function withOwn(known: AnswersPage, own: AnsweredCall): AnswersPage {
+  const others = known.answered.filter((one) => idOf(one) !== idOf(own));
+  return { ...known, answered: [own, ...others] };
+}
+
+/** A call may be asked about several times: after a crash again, and by a tool any number of times. */
+export function idOf({ sessionId, callKey, questionId = "", answer }: AnsweredCall): string {
+  return `${sessionId} ${callKey} ${questionId} ${answer}`;
+}
+
+/** What this page has sent, or what counts in its place. */
+export function ownAnswer(
+  { sessionId, session, callKey, name, input, questionId }: StoredApproval,
+  decision: ApprovalDecision,
+  counted: "first" | "second",
+  answer: GivenAnswer | null,
+): AnsweredCall {
+  const { by, note, at = Date.now() } = answer ?? {};
+  const isSecond = counted === "second";
+  return {
+    ...{ sessionId, session, callKey, name, input, at, answer: isSecond ? (answer?.type ?? "gone") : decision.type },
+    ...(by === undefined ? {} : { by }),
+    ...(note === undefined ? {} : { note }),
+    ...(questionId === undefined ? {} : { questionId }),
+    ...(decision.type === "modify" && !isSecond ? { edited: decision.input as Json } : {}),
+    ...(decision.type === "reply" && !isSecond ? { value: decision.value as Json } : {}),
+    ...(isSecond ? { isSecond } : {}),
+  };
+}

@@ -1,0 +1,247 @@
+/**
+ * Everything that the page holds, and what each action does to it. The page is a view of this state and of nothing else.
+ */
+import type { StoredApproval, ToolSpecification } from "../../index.js";
+import type { ListedSession, ListFrame } from "../../server/client/index.js";
+import { type AnsweredCall, type AnswersPage, emptyAnswers, withAnswers, withOwn } from "./answered.js";
+import type { ForkPlace } from "./fork.js";
+import type { Route } from "./route.js";
+import { emptySession, type Loaded, reduceSession, type SessionAction, type SessionState } from "./session-state.js";
+
+/** What waits for an answer, with the tool that was called. */
+export type Waiting = StoredApproval & { readonly tool: ToolSpecification | null };
+
+export type Connection = "connecting" | "open" | "lost";
+
+/** Why the page is not let in: it has no key, or the server takes it no more. */
+export type Access = "checking" | "in" | "no_key" | "refused" | "used";
+
+export type AppState = {
+  readonly access: Access;
+  readonly connection: Connection;
+  readonly route: Route;
+  readonly list: {
+    readonly sessions: Loaded<readonly ListedSession[]>;
+    /** The cursor of the next page; null: this is all. */
+    readonly next: string | null;
+    readonly status: string;
+    readonly agent: string;
+    readonly find: string;
+    /** The child sessions of those that are unfolded. */
+    readonly children: ReadonlyMap<string, readonly ListedSession[]>;
+    /** The agents that were seen, for the filter. */
+    readonly agents: readonly string[];
+  };
+  readonly approvals: {
+    readonly count: number;
+    readonly isMore: boolean;
+    readonly items: Loaded<readonly Waiting[]>;
+    readonly answered: AnswersPage;
+  };
+  readonly session: SessionState | null;
+  readonly isHelpOpen: boolean;
+  /** Where the session is about to be forked: the dialog is open. */
+  readonly fork: ForkPlace | null;
+};
+
+export type Action =
+  | { readonly type: "access"; readonly access: Access }
+  | { readonly type: "connection"; readonly connection: Connection }
+  | { readonly type: "navigated"; readonly route: Route }
+  | {
+      readonly type: "list_loaded";
+      readonly sessions: readonly ListedSession[];
+      readonly next: string | null;
+      readonly isMore: boolean;
+    }
+  | { readonly type: "list_failed"; readonly message: string }
+  | { readonly type: "list_filtered"; readonly filter: Partial<Pick<AppState["list"], "status" | "agent" | "find">> }
+  | { readonly type: "list_frame"; readonly frame: ListFrame }
+  | { readonly type: "unfolded"; readonly parent: string; readonly children: readonly ListedSession[] }
+  | { readonly type: "folded"; readonly parent: string }
+  | { readonly type: "approvals_loaded"; readonly items: Loaded<readonly Waiting[]> }
+  | { readonly type: "answers_loaded"; readonly page: AnswersPage; readonly isMore: boolean }
+  | { readonly type: "answered"; readonly approval: Waiting; readonly answered: AnsweredCall }
+  | { readonly type: "help"; readonly isOpen: boolean }
+  | { readonly type: "fork"; readonly place: ForkPlace | null }
+  | { readonly type: "session"; readonly id: string; readonly action: SessionAction };
+
+export function initialState(route: Route): AppState {
+  return {
+    access: "checking",
+    connection: "connecting",
+    route,
+    list: {
+      sessions: { status: "loading" },
+      next: null,
+      status: "",
+      agent: "",
+      find: "",
+      children: new Map(),
+      agents: [],
+    },
+    approvals: { count: 0, isMore: false, items: { status: "loading" }, answered: emptyAnswers },
+    session: sessionFor(route, null),
+    isHelpOpen: false,
+    fork: null,
+  };
+}
+
+export function reduce(state: AppState, action: Action): AppState {
+  switch (action.type) {
+    case "access":
+      return { ...state, access: action.access };
+    case "connection":
+      return { ...state, connection: action.connection };
+    case "navigated":
+      return {
+        ...{ ...state, route: action.route, session: sessionFor(action.route, state.session) },
+        ...{ isHelpOpen: false, fork: null },
+      };
+    case "list_loaded":
+      return { ...state, list: withPage(state.list, action) };
+    case "list_failed":
+      return { ...state, list: { ...state.list, sessions: { status: "failed", message: action.message } } };
+    case "list_filtered":
+      return { ...state, list: { ...state.list, ...action.filter } };
+    case "list_frame":
+      return withFrame(state, action.frame);
+    case "unfolded":
+      return { ...state, list: withChildren(state.list, action.parent, action.children) };
+    case "folded":
+      return { ...state, list: withChildren(state.list, action.parent, null) };
+    case "approvals_loaded":
+      return { ...state, approvals: { ...state.approvals, items: action.items } };
+    case "answers_loaded":
+      return withHistory(state, withAnswers(state.approvals.answered, action.page, action.isMore));
+    case "answered":
+      return withAnswer(state, action.approval, action.answered);
+    case "help":
+      return { ...state, isHelpOpen: action.isOpen };
+    case "fork":
+      return { ...state, fork: action.place };
+    case "session": {
+      const { session } = state;
+      // An answer may come after the page has gone to another session.
+      if (session === null || session.id !== action.id) return state;
+      return { ...state, session: reduceSession(session, action.action) };
+    }
+  }
+}
+
+/** The session that a route shows: the one that is there already, or an empty one. */
+function sessionFor(route: Route, known: SessionState | null): SessionState | null {
+  if (route.screen === "sessions" || route.screen === "approvals") return null;
+  return known?.id === route.sessionId ? known : emptySession(route.sessionId);
+}
+
+function withPage(
+  list: AppState["list"],
+  { sessions, next, isMore }: Extract<Action, { readonly type: "list_loaded" }>,
+): AppState["list"] {
+  const before = isMore && list.sessions.status === "ready" ? list.sessions.value : [];
+  const known = new Set(sessions.map(({ sessionId }) => sessionId));
+  const all = [...before.filter(({ sessionId }) => !known.has(sessionId)), ...sessions];
+  return { ...list, sessions: { status: "ready", value: all }, next, agents: withAgents(list.agents, sessions) };
+}
+
+function withFrame(state: AppState, frame: ListFrame): AppState {
+  switch (frame.type) {
+    case "list_open":
+      return frame.approvals === null ? state : withCount(state, frame.approvals);
+    case "approvals":
+      return withCount(state, frame);
+    case "list_changed":
+      return state;
+    case "session":
+      return {
+        ...state,
+        list: withSession(state.list, frame.session),
+        session:
+          state.session === null ? null : reduceSession(state.session, { type: "listed", session: frame.session }),
+      };
+  }
+}
+
+function withCount(state: AppState, { count, more }: { readonly count: number; readonly more: boolean }): AppState {
+  return { ...state, approvals: { ...state.approvals, count, isMore: more } };
+}
+
+function withChildren(
+  list: AppState["list"],
+  parent: string,
+  sessions: readonly ListedSession[] | null,
+): AppState["list"] {
+  const children = new Map(list.children);
+  if (sessions === null) children.delete(parent);
+  else children.set(parent, sessions);
+  return { ...list, children };
+}
+
+/** A row of the list: a session, or one below a session that is unfolded. */
+export type ListRow = { readonly session: ListedSession; readonly depth: number };
+
+export function rowsOf({ sessions, children }: Pick<AppState["list"], "sessions" | "children">): readonly ListRow[] {
+  const rows: ListRow[] = [];
+  const add = (session: ListedSession, depth: number) => {
+    rows.push({ session, depth });
+    for (const child of children.get(session.sessionId) ?? []) add(child, depth + 1);
+  };
+  if (sessions.status === "ready") for (const session of sessions.value) add(session, 0);
+  return rows;
+}
+
+/** What has changed of a child session, if its parent is unfolded. */
+function withChild(list: AppState["list"], session: ListedSession): AppState["list"] {
+  const parent = session.info?.parent?.sessionId;
+  const known = parent === undefined ? undefined : list.children.get(parent);
+  if (parent === undefined || known === undefined) return list;
+  const isThere = known.some(({ sessionId }) => sessionId === session.sessionId);
+  const next = isThere
+    ? known.map((one) => (one.sessionId === session.sessionId ? session : one))
+    : [...known, session];
+  return withChildren(list, parent, next);
+}
+
+function withSession(list: AppState["list"], session: ListedSession): AppState["list"] {
+  if (session.info?.parent !== undefined) return withChild(list, session);
+  if (list.sessions.status !== "ready") return list;
+  const known = list.sessions.value;
+  const isThere = known.some(({ sessionId }) => sessionId === session.sessionId);
+  const isWanted = isListed(list, session);
+  // A row stays where it is while its session works: a list that jumps cannot be read, and not be clicked either.
+  const sessions = isThere
+    ? known.flatMap((one) => (one.sessionId !== session.sessionId ? [one] : isWanted ? [session] : []))
+    : isWanted
+      ? [session, ...known]
+      : known;
+  return { ...list, sessions: { status: "ready", value: sessions }, agents: withAgents(list.agents, [session]) };
+}
+
+/** Whether a session that has changed belongs in the list that is shown. */
+function isListed({ status, agent, find }: AppState["list"], session: ListedSession): boolean {
+  const { info } = session;
+  if (status !== "" && session.status !== status) return false;
+  if (agent !== "" && info?.agent !== agent) return false;
+  const text = find.trim().toLowerCase();
+  return [session.sessionId, info?.title ?? ""].some((one) => one.toLowerCase().includes(text));
+}
+
+function withAgents(agents: readonly string[], sessions: readonly ListedSession[]): readonly string[] {
+  const all = new Set([...agents, ...sessions.flatMap(({ info }) => (info === null ? [] : [info.agent]))]);
+  return all.size === agents.length ? agents : [...all].sort();
+}
+
+function withHistory(state: AppState, answered: AnswersPage): AppState {
+  return { ...state, approvals: { ...state.approvals, answered } };
+}
+
+/** What was answered waits no more. */
+function withAnswer(state: AppState, approval: Waiting, answered: AnsweredCall): AppState {
+  const { items, answered: known } = state.approvals;
+  const isSame = (one: Waiting) =>
+    one.callKey === approval.callKey && one.sessionId === approval.sessionId && one.questionId === approval.questionId;
+  const left: AppState["approvals"]["items"] =
+    items.status === "ready" ? { status: "ready", value: items.value.filter((one) => !isSame(one)) } : items;
+  return { ...state, approvals: { ...state.approvals, items: left, answered: withOwn(known, answered) } };
+}

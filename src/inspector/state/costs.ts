@@ -1,0 +1,99 @@
+/**
+ * What a session used: by run, by model and by step, made from the records of its trace.
+ *
+ * 1. What nobody reported stays unknown. A sum of which a part is unknown is a lower bound.
+ * 2. The usage of a run has that of its compactions, tools and child sessions, too. That of a step is its model calls'.
+ */
+import { addUsage } from "../../core/data/message.js";
+import type { TraceRecord, Usage } from "../../index.js";
+import { stepKey } from "./route.js";
+
+export type RunCost = {
+  readonly runId: string;
+  /** The beginning of its request. */
+  readonly text: string;
+  readonly at: number;
+  readonly steps: number;
+  /** What its model calls used so far. */
+  readonly own: Usage;
+  /** What it used in all; null while it is under way. */
+  readonly usage: Usage | null;
+};
+
+export type StepCost = {
+  readonly key: string;
+  readonly index: number;
+  /** The models that were asked, in order. */
+  readonly models: readonly string[];
+  readonly usage: Usage;
+};
+
+export type ModelCost = { readonly model: string; readonly attempts: number; readonly usage: Usage };
+
+export type Costs = {
+  readonly runs: readonly RunCost[];
+  readonly steps: readonly StepCost[];
+  readonly models: readonly ModelCost[];
+  /** The model calls that shortened the conversation; null: there were none. */
+  readonly compactions: { readonly count: number; readonly usage: Usage } | null;
+};
+
+export const noCosts: Costs = { runs: [], steps: [], models: [], compactions: null };
+
+/** The costs with those of further records. */
+export function withRecords(costs: Costs, records: readonly TraceRecord[]): Costs {
+  const runs = new Map(costs.runs.map((run) => [run.runId, run]));
+  const models = new Map(costs.models.map((model) => [model.model, model]));
+  const steps = [...costs.steps];
+  let { compactions } = costs;
+  const change = (runId: string, changed: (run: RunCost) => RunCost) => {
+    const run = runs.get(runId);
+    if (run !== undefined) runs.set(runId, changed(run));
+  };
+  for (const record of records) {
+    const { runId } = record;
+    if (record.type === "run_started")
+      runs.set(runId, { runId, text: record.input, at: record.at, steps: 0, own: {}, usage: null });
+    else if (record.type === "run_finished") change(runId, (run) => ({ ...run, usage: record.usage }));
+    else if (record.type === "compaction" && record.usage !== undefined) {
+      const { usage } = record;
+      compactions = { count: (compactions?.count ?? 0) + 1, usage: addUsage(compactions?.usage ?? {}, usage) };
+      change(runId, (run) => ({ ...run, own: addUsage(run.own, usage) }));
+    } else if (record.type === "step" && record.underWay === undefined) {
+      const step = stepOf(record);
+      steps.push(step);
+      change(runId, (run) => ({ ...run, steps: run.steps + 1, own: addUsage(run.own, step.usage) }));
+      for (const { model, usage = {} } of record.attempts) {
+        const known = models.get(model) ?? { model, attempts: 0, usage: {} };
+        models.set(model, { model, attempts: known.attempts + 1, usage: addUsage(known.usage, usage) });
+      }
+    }
+  }
+  return { runs: [...runs.values()], steps, models: [...models.values()], compactions };
+}
+
+function stepOf({ runId, modelCallIndex, attempts }: Extract<TraceRecord, { readonly type: "step" }>): StepCost {
+  return {
+    key: stepKey(runId, modelCallIndex),
+    index: modelCallIndex,
+    models: [...new Set(attempts.map(({ model }) => model))],
+    usage: attempts.reduce<Usage>((sum, { usage }) => (usage === undefined ? sum : addUsage(sum, usage)), {}),
+  };
+}
+
+/** What the run under way has used so far, as the server says. */
+type UnderWay = { readonly runId: string; readonly usage: Usage } | null;
+
+/** What all runs used. */
+export function totalOf({ runs }: Pick<Costs, "runs">, underWay: UnderWay): Usage {
+  return runs.reduce<Usage>((sum, run) => addUsage(sum, usageOfRun(run, underWay)), {});
+}
+
+export function usageOfRun({ runId, usage, own }: RunCost, underWay: UnderWay): Usage {
+  return usage ?? (underWay?.runId === runId ? underWay.usage : own);
+}
+
+/** What steps are compared by: their cost or, if no cost is known, their tokens. */
+export function weightOf({ costUsd, inputTokens, outputTokens }: Usage, byCost: boolean): number {
+  return byCost ? (costUsd ?? 0) : (inputTokens ?? 0) + (outputTokens ?? 0);
+}

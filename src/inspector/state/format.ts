@@ -1,0 +1,97 @@
+/**
+ * Figures and times as the page shows them. What is unknown is shown as such, and never as 0.
+ */
+
+export const unknown = "–";
+
+/** 840 ms, 1.2 s, 4 min 10 s, 2 h 5 min. */
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return unknown;
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return joined(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1_440) return joined(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(minutes / 60);
+  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+/** How long ago: now, 12 s, 4 min, 3 h, 2 d, then the date. */
+export function age(at: number, now: number): string {
+  const seconds = Math.floor((now - at) / 1_000);
+  if (seconds < 5) return "now";
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`;
+  if (seconds < 30 * 86_400) return `${Math.floor(seconds / 86_400)} d`;
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** The exact time, in the reader's time zone. */
+export function exactTime(at: number): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const ms = String(date.getMilliseconds()).padStart(3, "0");
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${ms}`;
+}
+
+export function clockTime(at: number): string {
+  return exactTime(at).slice(11, 19);
+}
+
+/** 999, 8.4k, 120k, 1.2M. */
+export function short(count: number | null | undefined): string {
+  if (count === null || count === undefined) return unknown;
+  if (count < 1_000) return String(count);
+  if (count < 99_950) return `${(count / 1_000).toFixed(1)}k`;
+  if (count < 999_500) return `${Math.round(count / 1_000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+/** 8,412 */
+export function whole(count: number | null | undefined): string {
+  return count === null || count === undefined ? unknown : String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** In US dollars. Costs below a cent keep two digits that say something. */
+export function cost(usd: number | null | undefined, isPartial = false): string {
+  if (usd === null || usd === undefined) return unknown;
+  const text = usd === 0 || usd >= 0.01 ? usd.toFixed(2) : usd < 0.0001 ? usd.toExponential(1) : usd.toFixed(4);
+  return `${isPartial ? "≥ " : ""}$${text}`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1_024) return `${count} B`;
+  if (count < 1_024 * 1_024) return `${(count / 1_024).toFixed(1)} KiB`;
+  return `${(count / 1_024 / 1_024).toFixed(1)} MiB`;
+}
+
+/** The text on one line, with at most so many characters. */
+export function oneLine(text: string, most = 200): string {
+  const line = text
+    .slice(0, most * 4)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+const statusWords: { readonly [status: string]: string } = {
+  idle: "idle",
+  preparing: "preparing",
+  model_running: "model running",
+  tool_running: "tool running",
+  awaiting_human: "waits for a person",
+  completed: "completed",
+  failed: "failed",
+  aborted: "aborted",
+};
+
+export function statusWord(status: string): string {
+  return statusWords[status] ?? status;
+}

@@ -1,0 +1,101 @@
+/**
+ * Where the page is: every screen, every session and every step has a URL. It is the fragment, which no server gets.
+ */
+
+export type StepTab = "step" | "request" | "events" | "raw";
+
+export type Route =
+  | { readonly screen: "sessions" }
+  | { readonly screen: "approvals"; readonly sessionId?: string; readonly callKey?: string }
+  /** Without a step, the page follows the newest one. `mark`: the place of an event between steps, `seq.index`. */
+  | {
+      readonly screen: "session";
+      readonly sessionId: string;
+      readonly step?: string;
+      readonly mark?: string;
+      readonly tab: StepTab;
+    }
+  | { readonly screen: "log"; readonly sessionId: string; readonly type?: string }
+  | { readonly screen: "cost"; readonly sessionId: string }
+  | { readonly screen: "replay"; readonly sessionId: string };
+
+/** The screens of one session. */
+export type SessionScreen = Extract<Route, { readonly screen: "session" | "log" | "cost" | "replay" }>["screen"];
+
+const tabs: ReadonlySet<string> = new Set<StepTab>(["step", "request", "events", "raw"]);
+
+/** The route of a fragment such as `#/sessions/ID/steps/RUN/3/request`. What is none leads to the list of sessions. */
+export function routeOf(fragment: string): Route {
+  const [screen = "", id, ...rest] = partsOf(fragment);
+  if (screen === "approvals") {
+    const [callKey] = rest;
+    return id === undefined || callKey === undefined ? { screen } : { screen, sessionId: id, callKey };
+  }
+  if (screen !== "sessions" || id === undefined) return { screen: "sessions" };
+  const [section, first, index, tab = "step"] = rest;
+  if (section === "log") return { screen: "log", sessionId: id, ...(first === undefined ? {} : { type: first }) };
+  if (section === "at" && first !== undefined && /^\d{1,15}\.\d{1,9}$/.test(first))
+    return { screen: "session", sessionId: id, mark: first, tab: "step" };
+  if (section === "cost" || section === "replay") return { screen: section, sessionId: id };
+  if (section !== "steps" || first === undefined || index === undefined || !/^\d{1,9}$/.test(index))
+    return { screen: "session", sessionId: id, tab: "step" };
+  return { screen: "session", sessionId: id, step: stepKey(first, Number(index)), tab: isTab(tab) ? tab : "step" };
+}
+
+export function fragmentOf(route: Route): string {
+  switch (route.screen) {
+    case "sessions":
+      return "#/";
+    case "approvals":
+      return route.callKey === undefined ? "#/approvals" : joined("approvals", route.sessionId ?? "", route.callKey);
+    case "log":
+      return joined("sessions", route.sessionId, "log", ...(route.type === undefined ? [] : [route.type]));
+    case "cost":
+    case "replay":
+      return joined("sessions", route.sessionId, route.screen);
+    case "session": {
+      const { sessionId, step, mark, tab } = route;
+      if (mark !== undefined) return joined("sessions", sessionId, "at", mark);
+      if (step === undefined) return joined("sessions", sessionId);
+      const { runId, index } = stepOfKey(step);
+      return joined("sessions", sessionId, "steps", runId, String(index), ...(tab === "step" ? [] : [tab]));
+    }
+  }
+}
+
+/** A step is known by its run and its model call. */
+export function stepKey(runId: string, index: number): string {
+  return `${runId}/${index}`;
+}
+
+export function stepOfKey(key: string): { readonly runId: string; readonly index: number } {
+  const at = key.lastIndexOf("/");
+  return { runId: key.slice(0, at), index: Number(key.slice(at + 1)) };
+}
+
+/** The step of a call: `runId/modelCallIndex/position`. */
+export function stepOfCall(callKey: string): string {
+  return callKey.slice(0, callKey.lastIndexOf("/"));
+}
+
+function isTab(text: string): text is StepTab {
+  return tabs.has(text);
+}
+
+function joined(...parts: readonly string[]): string {
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** A part that is not properly encoded ends the path. */
+function partsOf(fragment: string): readonly string[] {
+  const parts: string[] = [];
+  for (const part of fragment.replace(/^#?\/?/, "").split("/")) {
+    if (part === "") continue;
+    try {
+      parts.push(decodeURIComponent(part));
+    } catch {
+      return parts;
+    }
+  }
+  return parts;
+}

@@ -1,0 +1,334 @@
+/**
+ * One session as the page holds it: its steps, what is known of them in detail, and the message that is being streamed.
+ *
+ * 1. Steps are loaded first, up to an entry. The stream goes on from there, so each event is applied once.
+ * 2. The events of a step are kept for the steps that were looked at last. The others are loaded again when they are wanted.
+ * 3. A store that was restored (`reset`) takes everything back.
+ */
+import type { PendingApproval, PublicEvent, RunResult, TraceRecord, UserMessage } from "../../index.js";
+import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
+import { type Mark, withMarks } from "./marks.js";
+import { stepKey } from "./route.js";
+import {
+  type Before,
+  type LoadedStep,
+  rowOf,
+  type StepFilter,
+  type StepRow,
+  stepAt,
+  withEvent,
+  withStep,
+} from "./steps.js";
+
+/** What `GET /v1/sessions/ID` gives. */
+export type SessionNow = Omit<ListedSession, "lastRun" | "hasChildren"> & {
+  readonly run: {
+    readonly runId: string;
+    readonly result: RunResult | null;
+    readonly usage: RunResult["usage"];
+  } | null;
+  readonly waiting: readonly PendingApproval[];
+};
+
+export type Loaded<Value> =
+  | { readonly status: "loading" }
+  | { readonly status: "ready"; readonly value: Value }
+  | { readonly status: "failed"; readonly message: string };
+
+/** What the heading of a run shows. */
+export type RunHead = {
+  readonly runId: string;
+  readonly text: string;
+  readonly by: string | null;
+  readonly at: number;
+  /** When the request came, if it had to wait for the run before it. */
+  readonly queuedAt: number | null;
+  readonly result: RunResult | null;
+};
+
+export type StepEvents = {
+  readonly events: readonly PublicEvent[];
+  /** Whether all events of the step so far are there: it was loaded, or it began while the page was watching. */
+  readonly isWhole: boolean;
+};
+
+export type SentRequest = {
+  readonly request: {
+    readonly attempt: number;
+    readonly model?: string;
+    readonly systemPrompt?: string;
+    readonly tools: readonly { readonly name: string; readonly description?: string; readonly inputSchema?: unknown }[];
+    readonly messages: readonly { readonly role: string; readonly parts: readonly unknown[] }[];
+    readonly settings?: unknown;
+  };
+  readonly tokens: {
+    readonly tools: number;
+    readonly systemPrompt: number;
+    readonly messages: readonly number[];
+    readonly total: number;
+  };
+  readonly difference: {
+    readonly part: "tools" | "systemPrompt" | "message";
+    readonly index: number | null;
+    readonly tokensLost: number;
+  } | null;
+};
+
+export type StepTrace = Extract<TraceRecord, { readonly type: "step" }>;
+
+export type SessionState = {
+  readonly id: string;
+  readonly now: Loaded<SessionNow>;
+  /** Whether the newest steps are there. The earlier ones come after them: before them stand the first `early` rows. */
+  readonly hasNewest: boolean;
+  readonly early: number;
+  /** Whether all steps are there. */
+  readonly isIndexed: boolean;
+  readonly rows: readonly StepRow[];
+  /** What happened between the steps, in the order of the log. */
+  readonly marks: readonly Mark[];
+  readonly runs: ReadonlyMap<string, RunHead>;
+  readonly details: ReadonlyMap<string, StepEvents>;
+  /** By `requestKey`. */
+  readonly requests: ReadonlyMap<string, Loaded<SentRequest>>;
+  readonly traces: ReadonlyMap<string, StepTrace>;
+  /** Events that were looked at, whole, by their place: a list has only the beginnings of their texts. */
+  readonly whole: ReadonlyMap<string, PublicEvent>;
+  readonly partial: PartialMessage | null;
+  readonly live: LiveSource | null;
+  /** The last event of the log that was applied. */
+  readonly last: Before;
+  readonly filter: StepFilter;
+};
+
+export type SessionAction =
+  | { readonly type: "described"; readonly now: Loaded<SessionNow> }
+  | ({ readonly type: "newest_loaded"; readonly isAll: boolean } & LoadedSteps)
+  | ({ readonly type: "earlier_loaded"; readonly isLast: boolean } & LoadedSteps)
+  | { readonly type: "event"; readonly event: PublicEvent }
+  | { readonly type: "partial"; readonly partial: PartialMessage | null }
+  | { readonly type: "live"; readonly live: LiveSource }
+  | { readonly type: "reset" }
+  | { readonly type: "details_loaded"; readonly step: string; readonly events: readonly PublicEvent[] }
+  | { readonly type: "request_loaded"; readonly key: string; readonly request: Loaded<SentRequest> }
+  | { readonly type: "traces_loaded"; readonly traces: readonly StepTrace[] }
+  | { readonly type: "event_loaded"; readonly event: PublicEvent }
+  | { readonly type: "filtered"; readonly filter: StepFilter }
+  | { readonly type: "listed"; readonly session: ListedSession };
+
+/** Steps, and the events between them. */
+export type LoadedSteps = { readonly steps: readonly LoadedStep[]; readonly events: readonly PublicEvent[] };
+
+/** Steps whose events, requests and traces are kept. */
+const mostDetails = 300;
+
+export function emptySession(id: string): SessionState {
+  return {
+    ...{
+      id,
+      now: { status: "loading" },
+      isIndexed: false,
+      hasNewest: false,
+      early: 0,
+      rows: [],
+      marks: [],
+      runs: new Map(),
+      details: new Map(),
+    },
+    ...{
+      requests: new Map(),
+      traces: new Map(),
+      whole: new Map(),
+      partial: null,
+      live: null,
+      last: { seq: 0, at: 0 },
+      filter: "all",
+    },
+  };
+}
+
+export function reduceSession(state: SessionState, action: SessionAction): SessionState {
+  switch (action.type) {
+    case "described": {
+      if (action.now.status !== "ready") return { ...state, now: action.now };
+      const { seq, updatedAt } = action.now.value;
+      return { ...state, now: action.now, last: seq > state.last.seq ? { seq, at: updatedAt } : state.last };
+    }
+    case "newest_loaded":
+      return beside(
+        { ...state, hasNewest: true, isIndexed: action.isAll, rows: action.steps.map(rowOf) },
+        action.events,
+      );
+    case "earlier_loaded":
+      return beside(withEarlier(state, action.steps.map(rowOf), action.isLast), action.events);
+    case "event":
+      return reduceEvent(state, action.event);
+    case "partial":
+      return withPartial(state, action.partial);
+    case "live":
+      return { ...state, live: action.live };
+    case "reset":
+      return { ...emptySession(state.id), filter: state.filter };
+    case "details_loaded":
+      return {
+        ...state,
+        details: kept(state.details, action.step, {
+          events: merged(action.events, state.details.get(action.step)),
+          isWhole: true,
+        }),
+      };
+    case "request_loaded":
+      return { ...state, requests: kept(state.requests, action.key, action.request) };
+    case "traces_loaded": {
+      const add = (all: SessionState["traces"], one: StepTrace) =>
+        kept(all, stepKey(one.runId, one.modelCallIndex), one);
+      return { ...state, traces: action.traces.reduce(add, state.traces) };
+    }
+    case "event_loaded":
+      return { ...state, whole: kept(state.whole, placeOf(action.event), action.event) };
+    case "filtered":
+      return { ...state, filter: action.filter };
+    case "listed":
+      return withListed(state, action.session);
+  }
+}
+
+/** Notes what happened between the steps. */
+function beside(state: SessionState, events: readonly PublicEvent[]): SessionState {
+  return { ...state, marks: withMarks(state.marks, events), runs: events.reduce(withHead, state.runs) };
+}
+
+/** The key of a request among those that are loaded: the last attempt's is that of the step. */
+export function requestKey(step: string, attempt?: number): string {
+  return attempt === undefined ? step : `${step} ${attempt}`;
+}
+
+export function placeOf({ seq, index }: Pick<PublicEvent, "seq" | "index">): string {
+  return `${seq}.${index}`;
+}
+
+/** Puts earlier steps between those that came before them and the newest ones. */
+function withEarlier(state: SessionState, rows: readonly StepRow[], isLast: boolean): SessionState {
+  const { early } = state;
+  const oldest = state.rows[early];
+  const own = oldest === undefined ? rows : rows.filter(({ seq }) => seq < oldest.seq);
+  return {
+    ...state,
+    isIndexed: isLast || own.length < rows.length,
+    early: early + own.length,
+    rows: [...state.rows.slice(0, early), ...own, ...state.rows.slice(early)],
+  };
+}
+
+function reduceEvent(state: SessionState, event: PublicEvent): SessionState {
+  const { rows, last } = state;
+  const next = withEvent(rows, event, last);
+  const step = stepOf(event, next);
+  const isNew = next.length > rows.length;
+  return {
+    ...state,
+    rows: next,
+    marks: withMarks(state.marks, [event]),
+    runs: withHead(state.runs, event),
+    details: step === null ? state.details : withDetail(state.details, step, event, isNew),
+    partial: endsPartial(event, state.partial) ? null : state.partial,
+    last: { seq: event.seq, at: event.at },
+    now: afterEvent(state.now, event),
+  };
+}
+
+/** The step that shows an event; what belongs to no step stands with the last one. */
+function stepOf(event: PublicEvent, rows: readonly StepRow[]): string | null {
+  const at = stepAt(event);
+  return at === null ? (rows.at(-1)?.key ?? null) : stepKey(at.runId, at.index);
+}
+
+function withDetail(
+  details: SessionState["details"],
+  step: string,
+  event: PublicEvent,
+  isNew: boolean,
+): SessionState["details"] {
+  const known = details.get(step);
+  if (known === undefined) return isNew ? kept(details, step, { events: [event], isWhole: true }) : details;
+  return kept(details, step, { ...known, events: merged([event], known) });
+}
+
+/** Events in the order of the log, each once. */
+function merged(events: readonly PublicEvent[], known: StepEvents | undefined): readonly PublicEvent[] {
+  const all = new Map([...(known?.events ?? []), ...events].map((event) => [placeOf(event), event]));
+  return [...all.values()].sort((a, b) => a.seq - b.seq || a.index - b.index);
+}
+
+function kept<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value): ReadonlyMap<string, Value> {
+  const next = new Map(map);
+  next.delete(key);
+  next.set(key, value);
+  for (const oldest of next.keys()) {
+    if (next.size <= mostDetails) break;
+    next.delete(oldest);
+  }
+  return next;
+}
+
+function withPartial(state: SessionState, partial: PartialMessage | null): SessionState {
+  if (partial === null) return state.partial === null ? state : { ...state, partial };
+  const rows = withStep(state.rows, partial.runId, partial.modelCallIndex, state.last);
+  return { ...state, rows, partial };
+}
+
+function endsPartial(event: PublicEvent, partial: PartialMessage | null): boolean {
+  if (partial === null) return false;
+  if (event.type === "final") return event.runId === partial.runId;
+  const isEnd = event.type === "message" || event.type === "attempt_failed" || event.type === "attempt_withdrawn";
+  return isEnd && event.runId === partial.runId && event.modelCallIndex === partial.modelCallIndex;
+}
+
+function withHead(runs: SessionState["runs"], event: PublicEvent): SessionState["runs"] {
+  if (event.type === "run_started" || event.type === "run_queued") {
+    const known = runs.get(event.runId);
+    const by = event.by ?? known?.by ?? null;
+    const head = {
+      runId: event.runId,
+      text: textOfInput(event.input),
+      by,
+      at: event.at,
+      queuedAt: event.type === "run_queued" ? event.at : (known?.queuedAt ?? null),
+      result: known?.result ?? null,
+    };
+    return new Map(runs).set(event.runId, head);
+  }
+  if (event.type !== "final") return runs;
+  const known = runs.get(event.runId) ?? { runId: event.runId, text: "", by: null, at: event.at, queuedAt: null };
+  return new Map(runs).set(event.runId, { ...known, result: event.result });
+}
+
+export function textOfInput(input: readonly UserMessage[]): string {
+  const parts = input.flatMap((message) => message.parts);
+  return parts.map((part) => (part.type === "text" ? part.text : `[${part.filename ?? part.mediaType}]`)).join("\n");
+}
+
+function afterEvent(now: SessionState["now"], event: PublicEvent): SessionState["now"] {
+  if (now.status !== "ready") return now;
+  const { value } = now;
+  if (event.type === "run_started")
+    return ready({ ...value, run: { runId: event.runId, result: null, usage: {} }, waiting: [] });
+  if (event.type === "suspended") return ready({ ...value, waiting: event.approvals });
+  if (event.type === "approval_answered")
+    return ready({ ...value, waiting: value.waiting.filter(({ callKey }) => callKey !== event.callKey) });
+  if (event.type !== "final") return now;
+  const { runId, result } = event;
+  return ready({ ...value, waiting: [], run: { runId, result, usage: result.usage } });
+}
+
+function withListed(state: SessionState, session: ListedSession): SessionState {
+  const { now } = state;
+  if (now.status !== "ready" || session.sessionId !== state.id || session.seq < now.value.seq) return state;
+  const { lastRun, hasChildren: _, ...listed } = session;
+  const run = lastRun === null || now.value.run === null ? now.value.run : { ...now.value.run, usage: lastRun.usage };
+  return { ...state, now: ready({ ...now.value, ...listed, run }) };
+}
+
+function ready<Value>(value: Value): Loaded<Value> {
+  return { status: "ready", value };
+}

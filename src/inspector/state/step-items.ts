@@ -1,0 +1,267 @@
+/**
+ * What a step shows, in the order of reading: made from the events of the step, and from the message that is being streamed.
+ */
+import type { Fault, Json, PublicEvent, RunResult, ToolOutput } from "../../index.js";
+import type { PartialMessage } from "../../server/client/index.js";
+import { textOfInput } from "./session-state.js";
+
+export type CallAnswer = {
+  readonly answer: string;
+  readonly by: string | null;
+  readonly note: string | null;
+  readonly input: Json | undefined;
+  readonly value: Json | undefined;
+  readonly at: number;
+};
+
+export type CallItem = {
+  readonly kind: "call";
+  readonly callKey: string;
+  readonly name: string;
+  readonly input: Json | undefined;
+  /** The arguments so far, while the model writes them. */
+  readonly writing: string | null;
+  readonly isRepaired: boolean;
+  readonly asked: { readonly why: string; readonly question: string | null; readonly at: number } | null;
+  readonly answers: readonly CallAnswer[];
+  readonly output: ToolOutput | null;
+  readonly isError: boolean;
+  readonly outcome: string | null;
+  readonly ms: number | null;
+  readonly tries: readonly { readonly attempt: number; readonly message: string; readonly retryInMs: number }[];
+  readonly steps: readonly { readonly step: string; readonly outcome: string; readonly ms: number }[];
+  readonly childId: string | null;
+  /** When the child session began, in epoch milliseconds: its call takes as long as the child. */
+  readonly childSince: number | null;
+  readonly isLate: boolean;
+};
+
+export type Tone = "plain" | "good" | "warn" | "bad";
+
+export type StepItem =
+  | { readonly kind: "input"; readonly how: string; readonly text: string; readonly by: string | null }
+  | { readonly kind: "reasoning"; readonly text: string; readonly isOpen: boolean }
+  | { readonly kind: "text"; readonly text: string; readonly isOpen: boolean }
+  | { readonly kind: "note"; readonly tone: Tone; readonly title: string; readonly text: string | null }
+  | { readonly kind: "final"; readonly result: RunResult }
+  | CallItem;
+
+/**
+ * @param events those of the step, in the order of the log
+ * @param partial the message that is being streamed, if it is this step's
+ * @param hasAttempts the attempts are shown elsewhere
+ */
+export function itemsOf(
+  events: readonly PublicEvent[],
+  partial: PartialMessage | null,
+  hasAttempts = false,
+): readonly StepItem[] {
+  const items: StepItem[] = [];
+  const calls = new Map<string, number>();
+  const hasMessage = events.some(({ type }) => type === "message");
+
+  function call(callKey: string, name: string, change: (item: CallItem) => CallItem): void {
+    let at = calls.get(callKey);
+    if (at === undefined) {
+      at = items.push(emptyCall(callKey, name)) - 1;
+      calls.set(callKey, at);
+    }
+    const item = items[at];
+    if (item?.kind === "call") items[at] = change(item);
+  }
+
+  for (const event of events) {
+    const changed = callChange(event);
+    if (changed !== null) call(changed.callKey, changed.name, changed.change);
+    else if ((event.type === "text" || event.type === "reasoning") && hasMessage) continue;
+    else if (event.type === "attempt_failed" && hasAttempts) continue;
+    else {
+      if (event.type === "final") dropAnswer(items, event.result.text);
+      items.push(...plainItems(event));
+    }
+  }
+  if (partial !== null) items.push(...partialItems(partial));
+  return items;
+}
+
+/** The last message of a run is its answer, which is shown as such. */
+function dropAnswer(items: StepItem[], answer: string): void {
+  const last = items.at(-1);
+  if (last?.kind === "text" && last.text === answer) items.pop();
+}
+
+function emptyCall(callKey: string, name: string): CallItem {
+  return {
+    ...{ kind: "call", callKey, name, input: undefined, writing: null, isRepaired: false, asked: null, answers: [] },
+    ...{
+      output: null,
+      isError: false,
+      outcome: null,
+      ms: null,
+      tries: [],
+      steps: [],
+      childId: null,
+      childSince: null,
+      isLate: false,
+    },
+  };
+}
+
+type CallChange = {
+  readonly callKey: string;
+  readonly name: string;
+  readonly change: (item: CallItem) => CallItem;
+};
+
+/** What an event changes of a call; null if it is about none. */
+function callChange(event: PublicEvent): CallChange | null {
+  const of = (change: (item: CallItem) => CallItem): CallChange | null =>
+    "callKey" in event && event.callKey !== undefined
+      ? { callKey: event.callKey, name: "name" in event ? event.name : "", change }
+      : null;
+  switch (event.type) {
+    case "call_start":
+      return of((item) => item);
+    case "tool_call":
+      return of((item) => ({ ...item, input: event.input, isRepaired: event.repair !== undefined }));
+    case "child_started":
+      return of((item) => ({ ...item, childId: event.childId, childSince: event.at }));
+    case "approval_requested": {
+      const { why, question = null, at } = event;
+      return of((item) => ({ ...item, input: item.input ?? event.input, asked: { why, question, at } }));
+    }
+    case "approval_answered": {
+      const { answer, by = null, note = null, input, value, at } = event;
+      return of((item) => ({ ...item, answers: [...item.answers, { answer, by, note, input, value, at }] }));
+    }
+    case "tool_step": {
+      const { step, outcome, durationMs } = event;
+      return of((item) => ({ ...item, steps: [...item.steps, { step, outcome, ms: durationMs }] }));
+    }
+    case "tool_failed": {
+      const { attempt, fault, retryInMs } = event;
+      return of((item) => ({ ...item, tries: [...item.tries, { attempt, message: fault.message, retryInMs }] }));
+    }
+    case "tool_result": {
+      const { output, isError, outcome } = event;
+      return of((item) => ({ ...item, output, isError, outcome }));
+    }
+    case "late_result":
+      return of((item) => ({ ...item, output: event.output ?? item.output, outcome: event.outcome, isLate: true }));
+    case "call_complete":
+      return of((item) => ({ ...item, ms: item.childSince === null ? event.durationMs : event.at - item.childSince }));
+    default:
+      return null;
+  }
+}
+
+/** The items of an event that is about no call. */
+function plainItems(event: PublicEvent): readonly StepItem[] {
+  switch (event.type) {
+    case "run_started":
+      return [{ kind: "input", how: "Request", text: textOfInput(event.input), by: event.by ?? null }];
+    case "steered":
+      return [{ kind: "input", how: steers[event.source], text: textOfInput(event.input), by: event.by ?? null }];
+    case "text":
+      return [{ kind: "text", text: event.text, isOpen: false }];
+    case "reasoning":
+      return [{ kind: "reasoning", text: event.text, isOpen: false }];
+    case "message":
+      return event.message.parts.flatMap((part): readonly StepItem[] => {
+        if (part.type === "text" || part.type === "reasoning")
+          return part.text === "" ? [] : [{ kind: part.type, text: part.text, isOpen: false }];
+        if (part.type === "file") return [note("plain", "File", part.filename ?? part.mediaType)];
+        if (part.type === "source")
+          return [note("plain", "Source", part.url ?? part.title ?? part.filename ?? part.id)];
+        return [];
+      });
+    case "final":
+      return [{ kind: "final", result: event.result }];
+    default:
+      return notesOf(event);
+  }
+}
+
+const steers = { user: "Steered", before_stop: "Sent back by a hook", output: "Sent back: not the shape asked for" };
+
+function notesOf(event: PublicEvent): readonly StepItem[] {
+  switch (event.type) {
+    case "attempt_failed": {
+      const { attempt, model, failure, next, retryInMs } = event;
+      const then = next === "retry" && retryInMs !== undefined ? `Tried again after ${retryInMs} ms.` : nextWords[next];
+      return [note("bad", `Attempt ${attempt} failed (${failure.kind}, ${model})`, `${failure.message}\n${then}`)];
+    }
+    case "attempt_withdrawn":
+      return [note("warn", `The answer of attempt ${event.attempt} was withdrawn`, null)];
+    case "compacted":
+      return [compacted(event)];
+    case "handed_off":
+      return [note("plain", `Handed over from ${event.from} to ${event.to}`, null)];
+    case "abort_requested":
+      return [note("warn", `Abort asked for${by(event.by)}`, event.note ?? null)];
+    case "restarted":
+      return [note("warn", "Restarted: another process carried on", faultText(event.fault))];
+    case "hook_failed":
+      return [note("bad", `Hook ${event.name} (${event.hook}) ${event.outcome.replace("_", " ")}`, event.message)];
+    case "data_changed":
+      return [note("plain", `Data changed: ${event.keys.join(", ")}`, null)];
+    case "sources_changed":
+      return [note("plain", `Context changed: ${event.changes.length} sources`, null)];
+    case "history_added":
+      return [note("plain", `${event.messages.length} messages of an earlier conversation`, null)];
+    default:
+      return [];
+  }
+}
+
+const nextWords = {
+  retry: "Tried again.",
+  fallback: "The next model took over.",
+  compact: "The conversation was shortened.",
+  give_up: "The step was given up.",
+};
+
+function compacted(event: Extract<PublicEvent, { readonly type: "compacted" }>): StepItem {
+  const { replaced, tokensBefore, tokensAfter, summary, fault } = event;
+  if (fault !== undefined) return note("bad", "A compaction failed", fault.message);
+  const size = tokensBefore === undefined ? "" : `: ${tokensBefore} tokens became ${tokensAfter ?? "?"}`;
+  return note("plain", `Compacted ${replaced?.messages ?? "the"} messages${size}`, summary ?? null);
+}
+
+function by(name: string | undefined): string {
+  return name === undefined ? "" : ` by ${name}`;
+}
+
+function faultText(fault: Fault | undefined): string | null {
+  return fault?.message ?? null;
+}
+
+function note(tone: Tone, title: string, text: string | null): StepItem {
+  return { kind: "note", tone, title, text };
+}
+
+function partialItems({ message, open, inputs, runId, modelCallIndex }: PartialMessage): readonly StepItem[] {
+  const unfinished = new Set(open.map(({ index }) => index));
+  const items = message.parts.flatMap((part, at): readonly StepItem[] => {
+    if (part.type === "text" || part.type === "reasoning")
+      return [{ kind: part.type, text: part.text, isOpen: unfinished.has(at) }];
+    if (part.type !== "tool_call") return [];
+    return [{ ...emptyCall(`${runId}/${modelCallIndex}/${part.toolCallId}`, part.name), input: part.input }];
+  });
+  const writing = inputs.map(
+    ({ id, name, text }): StepItem => ({
+      ...emptyCall(`${runId}/${modelCallIndex}/${id}`, name),
+      writing: text,
+    }),
+  );
+  return [...items, ...writing];
+}
+
+/** The text of an output, as a model is given it. */
+export function textOfOutput(output: ToolOutput): string {
+  if (output.type === "text") return output.text;
+  if (output.type === "json") return JSON.stringify(output.value, null, 2);
+  return output.parts
+    .map((part) => (part.type === "text" ? part.text : `[${part.filename ?? part.mediaType}]`))
+    .join("\n");
+}

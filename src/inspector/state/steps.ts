@@ -1,0 +1,210 @@
+/**
+ * The steps of a session, one short row each: loaded by the thousand, and kept up to date by the events that follow.
+ *
+ * 1. Rows stand in the order of the log. A row that an event names for the first time is added at the end.
+ * 2. An event that was counted is not counted again: rows are loaded up to an entry, and only later events are applied.
+ */
+import type { PublicEvent } from "../../index.js";
+import { stepKey } from "./route.js";
+
+export type CallRow = { readonly name: string; readonly outcome: string | null; readonly ms: number | null };
+
+export type StepFlag = "under_way" | "retried" | "failed" | "waits";
+
+export type StepRow = {
+  /** `runId/modelCallIndex` */
+  readonly key: string;
+  /** The entry with which the step begins. */
+  readonly seq: number;
+  readonly runId: string;
+  readonly index: number;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly ms: number;
+  readonly attempts: number;
+  /** Tokens; null: unknown. */
+  readonly input: number | null;
+  readonly cacheRead: number | null;
+  readonly output: number | null;
+  readonly flags: readonly StepFlag[];
+  readonly calls: readonly CallRow[];
+  /** How long the model was running, and how long the step waited for a person or a result from outside. */
+  readonly modelMs: number;
+  readonly waitedMs: number;
+  /** Since when a call waits, as far as its wait is not in `waitedMs`; null if none waits. */
+  readonly waitsSince: number | null;
+};
+
+/** A row of `/v1/sessions/ID/steps`, in the order of its columns. */
+export type LoadedStep = readonly [
+  seq: number,
+  runId: string,
+  index: number,
+  startedAt: number,
+  ms: number,
+  attempts: number,
+  input: number | null,
+  cacheRead: number | null,
+  output: number | null,
+  flags: readonly StepFlag[],
+  calls: readonly (readonly [name: string, outcome: string | null, ms: number | null])[],
+  modelMs: number,
+  waitedMs: number,
+];
+
+export function rowOf(loaded: LoadedStep): StepRow {
+  const [seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags, calls, modelMs, waitedMs] =
+    loaded;
+  return {
+    ...{ key: stepKey(runId, index), seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags },
+    calls: calls.map(([name, outcome, took]) => ({ name, outcome, ms: took })),
+    ...{ modelMs, waitedMs, waitsSince: flags.includes("waits") ? startedAt + ms : null },
+  };
+}
+
+/** What happened before an event: a step begins when the one before it has ended. */
+export type Before = { readonly seq: number; readonly at: number };
+
+/** The rows after an event of the log. */
+export function withEvent(rows: readonly StepRow[], event: PublicEvent, before: Before): readonly StepRow[] {
+  const at = stepAt(event);
+  if (at === null) return event.type === "final" ? ended(rows, event) : rows;
+  const next = withStep(rows, at.runId, at.index, before);
+  const row = next[next.length - 1 - fromEnd(next, stepKey(at.runId, at.index))];
+  if (row === undefined) return rows;
+  const changed = changedBy({ ...row, ms: Math.max(row.ms, event.at - row.startedAt) }, event);
+  return replaced(next, changed);
+}
+
+/** A step that a delta names for the first time: nothing of it is in the log yet. */
+export function withStep(rows: readonly StepRow[], runId: string, index: number, before: Before): readonly StepRow[] {
+  const key = stepKey(runId, index);
+  if (fromEnd(rows, key) < rows.length) return rows;
+  const row: StepRow = {
+    ...{ key, seq: before.seq + 1, runId, index, startedAt: before.at, ms: 0, attempts: 1 },
+    ...{ input: null, cacheRead: null, output: null, flags: ["under_way"], calls: [] },
+    ...{ modelMs: 0, waitedMs: 0, waitsSince: null },
+  };
+  const last = rows.at(-1);
+  return last === undefined ? [row] : [...rows.slice(0, -1), withoutFlag(last, "under_way"), row];
+}
+
+/** The step that an event belongs to; null if to none. */
+export function stepAt(event: PublicEvent): { readonly runId: string; readonly index: number } | null {
+  if (event.type === "late_result") return null;
+  if ("modelCallIndex" in event) return { runId: event.runId, index: event.modelCallIndex };
+  if (!("callKey" in event) || event.callKey === undefined) return null;
+  const [position = "", index = "", ...run] = event.callKey.split("/").reverse();
+  return position === "" ? null : { runId: run.reverse().join("/"), index: Number(index) };
+}
+
+function changedBy(row: StepRow, event: PublicEvent): StepRow {
+  switch (event.type) {
+    case "attempt_failed":
+      return withFlag({ ...row, attempts: Math.max(row.attempts, event.attempt) }, "retried");
+    case "message":
+      return { ...row, attempts: Math.max(row.attempts, event.attempt) };
+    case "step_finished": {
+      const { inputTokens, cacheReadTokens, outputTokens } = event.usage;
+      const tokens = {
+        input: inputTokens ?? null,
+        cacheRead: cacheReadTokens ?? null,
+        output: outputTokens ?? null,
+      };
+      const modelMs = Math.max(row.modelMs, event.at - row.startedAt);
+      return { ...row, ...tokens, modelMs, attempts: Math.max(row.attempts, event.attempt) };
+    }
+    case "call_start":
+    case "tool_call":
+      return withCall(row, event.callKey, (call) => ({ ...call, name: event.name }));
+    case "approval_requested":
+      return withFlag({ ...row, waitsSince: row.waitsSince ?? event.at }, "waits");
+    case "approval_answered":
+      return withoutFlag(waitedUntil(row, event.at), "waits");
+    case "tool_result":
+      return withoutFlag(
+        withCall(waitedUntil(row, event.at), event.callKey, (call) => ({
+          ...call,
+          name: event.name,
+          outcome: event.outcome,
+        })),
+        "waits",
+      );
+    case "call_complete":
+      return withCall(row, event.callKey, (call) => ({ ...call, ms: event.durationMs }));
+    default:
+      return row;
+  }
+}
+
+function ended(rows: readonly StepRow[], event: Extract<PublicEvent, { readonly type: "final" }>): readonly StepRow[] {
+  const last = rows.at(-1);
+  if (last === undefined || last.runId !== event.runId) return rows;
+  const closed = withoutFlag(withoutFlag(last, "under_way"), "waits");
+  const isFailed = event.result.status === "failed" && last.flags.includes("retried") && last.calls.length === 0;
+  return replaced(rows, isFailed ? withFlag(closed, "failed") : closed);
+}
+
+function waitedUntil(row: StepRow, at: number): StepRow {
+  if (row.waitsSince === null) return row;
+  return { ...row, waitedMs: row.waitedMs + Math.max(0, at - row.waitsSince), waitsSince: null };
+}
+
+function withCall(row: StepRow, callKey: string, change: (call: CallRow) => CallRow): StepRow {
+  const at = Number(callKey.slice(callKey.lastIndexOf("/") + 1)) - 1;
+  if (!Number.isSafeInteger(at) || at < 0 || at > 10_000) return row;
+  const calls = [...row.calls];
+  while (calls.length <= at) calls.push({ name: "", outcome: null, ms: null });
+  calls[at] = change(calls[at] ?? { name: "", outcome: null, ms: null });
+  return { ...row, calls };
+}
+
+/** How many rows stand behind the row of this key; as many as there are rows if there is none. */
+function fromEnd(rows: readonly StepRow[], key: string): number {
+  for (let at = rows.length - 1; at >= 0; at -= 1) if (rows[at]?.key === key) return rows.length - 1 - at;
+  return rows.length;
+}
+
+function replaced(rows: readonly StepRow[], row: StepRow): readonly StepRow[] {
+  const at = rows.length - 1 - fromEnd(rows, row.key);
+  return at < 0 ? rows : [...rows.slice(0, at), row, ...rows.slice(at + 1)];
+}
+
+function withFlag(row: StepRow, flag: StepFlag): StepRow {
+  return row.flags.includes(flag) ? row : { ...row, flags: [...row.flags, flag] };
+}
+
+function withoutFlag(row: StepRow, flag: StepFlag): StepRow {
+  return row.flags.includes(flag) ? { ...row, flags: row.flags.filter((one) => one !== flag) } : row;
+}
+
+const failedOutcomes: ReadonlySet<string | null> = new Set(["error", "denied", "blocked", "aborted", "interrupted"]);
+
+export function isFailedCall({ outcome }: CallRow): boolean {
+  return failedOutcomes.has(outcome);
+}
+
+export type StepFilter = "all" | "failed" | "waiting" | "retried" | "slow";
+
+/** Steps of at least this time are slow, in milliseconds. */
+export const slowMs = 10_000;
+
+export function isIn(row: StepRow, filter: StepFilter): boolean {
+  switch (filter) {
+    case "all":
+      return true;
+    case "failed":
+      return row.flags.includes("failed") || row.calls.some(isFailedCall);
+    case "waiting":
+      return row.flags.includes("waits");
+    case "retried":
+      return row.flags.includes("retried");
+    case "slow":
+      return row.ms >= slowMs && !row.flags.includes("waits");
+  }
+}
+
+/** What somebody who looks for trouble wants to see next. */
+export function isProblem(row: StepRow): boolean {
+  return isIn(row, "failed") || isIn(row, "waiting") || isIn(row, "retried");
+}

@@ -1,0 +1,83 @@
+/**
+ * One answer: who gave it, when, and what was changed.
+ */
+import type { AnsweredCall } from "../state/answered.js";
+import { exactTime, oneLine } from "../state/format.js";
+import { stepOfCall } from "../state/route.js";
+import { Age, Difference, Fields, PlainText, RouteLink } from "./parts.js";
+import { answerWord } from "./step-items.js";
+
+/** The answer on one line, for people. */
+export function answerLine({ answer, by, note, isSecond }: AnsweredCall): string {
+  if (answer === "gone") return "It no longer waits";
+  const said = `${answerWord(answer)}${by === undefined ? "" : ` by ${by}`}${note === undefined ? "" : `: ${note}`}`;
+  return isSecond ? `Somebody was first: ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said;
+}
+
+export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }) {
+  const { sessionId, session, callKey, name, answer, at, by, note, input, edited, value, isSecond } = answered;
+  return (
+    <section class="approval-detail" aria-label={`${name} was answered`}>
+      <div class="approval-scroll">
+        <header class="asked">
+          <RouteLink to={{ screen: "approvals" }} class="back">
+            ‹ What waits
+          </RouteLink>
+          <h2 class="mono">{name}</h2>
+          <p class="from">
+            <RouteLink to={{ screen: "session", sessionId, step: stepOfCall(callKey), tab: "step" }}>
+              <span dir="auto">{oneLine(session?.title ?? sessionId, 120)}</span>
+            </RouteLink>
+            {session !== null && <span class="dim"> · agent {session.agent}</span>}
+          </p>
+          {isSecond && <p class="warning">Somebody was first. What was answered here does not count.</p>}
+          <p>
+            <strong>{answer === "gone" ? "It no longer waits" : answerWord(answer)}</strong>
+            {by !== undefined && <> by {by}</>}{" "}
+            <span class="dim num">
+              {exactTime(at)} (<Age at={at} />)
+            </span>
+          </p>
+          {note !== undefined && (
+            <blockquote>
+              <PlainText text={note} />
+            </blockquote>
+          )}
+        </header>
+        {edited !== undefined && input !== undefined && (
+          <>
+            <h3 class="label">What was changed</h3>
+            <Difference before={linesOf(input)} after={linesOf(edited)} isExact />
+          </>
+        )}
+        {edited === undefined && input !== undefined && (
+          <>
+            <h3 class="label">What was asked</h3>
+            <div class="input-box">
+              <Fields value={input} isExact />
+            </div>
+          </>
+        )}
+        {value !== undefined && (
+          <>
+            <h3 class="label">The reply</h3>
+            <div class="input-box">
+              <Fields value={value} isExact />
+            </div>
+          </>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** An input as lines: a text of several lines stands in as many. */
+function linesOf(input: unknown): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return JSON.stringify(input, null, 2);
+  return Object.entries(input)
+    .map(([name, value]) => {
+      const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+      return text.includes("\n") ? `${name}:\n${text}` : `${name}: ${text}`;
+    })
+    .join("\n");
+}

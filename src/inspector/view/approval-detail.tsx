@@ -1,0 +1,262 @@
+/**
+ * One call that waits: what is asked, by whom and why, what was said before it, the whole input, and the answers.
+ */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { PublicEvent } from "../../index.js";
+import { messageOf } from "../api.js";
+import type { Waiting } from "../state/app-state.js";
+import { type Choices, choicesOf } from "../state/decisions.js";
+import { duration, oneLine } from "../state/format.js";
+import { stepOfCall } from "../state/route.js";
+import { itemsOf, type StepItem } from "../state/step-items.js";
+import { Editor } from "./editor.js";
+import { FormButtons } from "./form-buttons.js";
+import { useInspector, useKeys, useNow } from "./hooks.js";
+import { Age, Fields, HiddenWarning, PlainText, RouteLink } from "./parts.js";
+import { StepItems } from "./step-items.js";
+
+type Mode = "asking" | "editing" | "denying";
+
+export function ApprovalDetail({
+  approval,
+  onAnswered,
+}: {
+  readonly approval: Waiting;
+  readonly onAnswered: () => void;
+}) {
+  const inspector = useInspector();
+  const choices = choicesOf(approval);
+  const [mode, setMode] = useState<Mode>(choices.yes === null ? "editing" : "asking");
+  const [sending, setSending] = useState<{ readonly isOn: boolean; readonly problem: string | null }>({
+    isOn: false,
+    problem: null,
+  });
+  const send = (decision: Parameters<typeof inspector.answer>[1]) => {
+    if (sending.isOn) return;
+    setSending({ isOn: true, problem: null });
+    inspector.answer(approval, decision).then(onAnswered, (error: unknown) => {
+      setSending({ isOn: false, problem: messageOf(error) });
+    });
+  };
+  const { yes, own, no } = choices;
+  useKeys({
+    a: () => yes !== null && send(yes.decision),
+    e: () => own !== null && setMode("editing"),
+    d: () => no !== null && setMode("denying"),
+  });
+  return (
+    <section class="approval-detail" aria-label={`${approval.name} waits`}>
+      <div class="approval-scroll">
+        <Asked approval={approval} why={choices.why} />
+        <Before approval={approval} />
+        <h3 class="label">{approval.why === "tool" ? "The call that asks" : "What will run"}</h3>
+        <HiddenWarning value={approval.input} />
+        <div class="input-box">
+          <Fields value={approval.input} isExact />
+        </div>
+      </div>
+      <div class="answers">
+        {sending.problem !== null && (
+          <p class="warning" role="alert">
+            {sending.problem}
+          </p>
+        )}
+        {mode === "asking" && (
+          <Buttons choices={choices} isSending={sending.isOn} onMode={setMode} onSend={send} approval={approval} />
+        )}
+        {mode === "editing" && own !== null && (
+          <Editor
+            choice={own}
+            isSending={sending.isOn}
+            onSend={(value) => send(own.decisionOf(value))}
+            onCancel={() => setMode("asking")}
+          />
+        )}
+        {mode === "denying" && no !== null && (
+          <Deny
+            choice={no}
+            isSending={sending.isOn}
+            onSend={(note) => send(no.decisionOf(note))}
+            onCancel={() => setMode("asking")}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Asked({ approval, why }: { readonly approval: Waiting; readonly why: string }) {
+  const now = useNow(1_000);
+  const { name, session, sessionId, question, askedAt, expiresAt, url, tool } = approval;
+  return (
+    <header class="asked">
+      <RouteLink to={{ screen: "approvals" }} class="back">
+        ‹ What waits
+      </RouteLink>
+      <h2 class="mono">{name}</h2>
+      <p class="from">
+        <RouteLink to={{ screen: "session", sessionId, step: stepOfCall(approval.callKey), tab: "step" }}>
+          <span dir="auto">{oneLine(session.title ?? sessionId, 120)}</span>
+        </RouteLink>
+        <span class="dim">
+          {" "}
+          · agent {session.agent}
+          {session.principal !== undefined && ` · for ${session.principal}`} · asked <Age at={askedAt} />
+          {now - askedAt < 5_000 ? "" : " ago"}
+        </span>
+        {expiresAt !== undefined && <span class="warns"> · expires in {duration(Math.max(0, expiresAt - now))}</span>}
+      </p>
+      <p>
+        {why}
+        {tool !== null && tool.description !== "" && <span class="dim"> {oneLine(tool.description, 300)}</span>}
+      </p>
+      {question !== undefined && (
+        <blockquote>
+          <PlainText text={question} />
+        </blockquote>
+      )}
+      {url !== undefined && (
+        <p>
+          The tool names a page where this is settled: <span class="mono">{url}</span>
+        </p>
+      )}
+    </header>
+  );
+}
+
+/** Entries of the log before the call that are looked at for what was said. */
+const entriesBefore = 60;
+/** Parts of the conversation that are shown. */
+const mostBefore = 6;
+
+/** The conversation before the call: the request, what the model said, and what its last calls gave. */
+function Before({ approval }: { readonly approval: Waiting }) {
+  const inspector = useInspector();
+  const [items, setItems] = useState<readonly StepItem[] | null>(null);
+  const box = useRef<HTMLElement>(null);
+  const { sessionId, callKey } = approval;
+  useEffect(() => {
+    let isCurrent = true;
+    const load = async () => {
+      const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
+      const { seq } = await inspector.api.get<{ readonly seq: number }>(path);
+      const { events } = await inspector.api.get<{ readonly events: readonly PublicEvent[] }>(`${path}/events`, {
+        ...{ after: Math.max(0, seq - entriesBefore), limit: 500 },
+      });
+      const said = itemsOf(events, null).filter((item) => item.kind !== "call" || item.callKey !== callKey);
+      if (isCurrent) setItems(said.slice(-mostBefore));
+    };
+    load().catch(() => {
+      if (isCurrent) setItems([]);
+    });
+    return () => {
+      isCurrent = false;
+    };
+  }, [sessionId, callKey]);
+  useLayoutEffect(() => {
+    // What was said last is next to what is asked.
+    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [items]);
+  if (items === null) return <p class="loading">Loading what was said before…</p>;
+  if (items.length === 0) return null;
+  return (
+    <section class="before" aria-label="What was said before" ref={box}>
+      <h3 class="label">Before</h3>
+      <StepItems items={items} sessionId={sessionId} />
+    </section>
+  );
+}
+
+function Buttons({
+  choices: { yes, own, no },
+  isSending,
+  onMode,
+  onSend,
+  approval,
+}: {
+  readonly choices: Choices;
+  readonly isSending: boolean;
+  readonly onMode: (mode: Mode) => void;
+  readonly onSend: (decision: NonNullable<Choices["yes"]>["decision"]) => void;
+  readonly approval: Waiting;
+}) {
+  const inspector = useInspector();
+  return (
+    <div class="buttons">
+      {yes !== null && (
+        <button type="button" class="primary" disabled={isSending} onClick={() => onSend(yes.decision)}>
+          {yes.label} <kbd>a</kbd>
+        </button>
+      )}
+      {own !== null && (
+        <button type="button" disabled={isSending} onClick={() => onMode("editing")}>
+          {own.label} <kbd>e</kbd>
+        </button>
+      )}
+      {no !== null && (
+        <button type="button" disabled={isSending} onClick={() => onMode("denying")}>
+          {no.label} <kbd>d</kbd>
+        </button>
+      )}
+      <button
+        type="button"
+        class="quiet"
+        onClick={() =>
+          inspector.navigate({
+            screen: "session",
+            sessionId: approval.sessionId,
+            step: stepOfCall(approval.callKey),
+            tab: "step",
+          })
+        }
+      >
+        Open the step <kbd>o</kbd>
+      </button>
+    </div>
+  );
+}
+
+function Deny({
+  choice,
+  isSending,
+  onSend,
+  onCancel,
+}: {
+  readonly choice: NonNullable<Choices["no"]>;
+  readonly isSending: boolean;
+  readonly onSend: (note: string) => void;
+  readonly onCancel: () => void;
+}) {
+  const [note, setNote] = useState("");
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      onCancel();
+    }
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    onSend(note);
+  };
+  return (
+    <div class="deny">
+      <label>
+        A note for the model <span class="dim">(may be empty)</span>
+        <textarea
+          rows={2}
+          value={note}
+          ref={(field) => field?.focus()}
+          onInput={(event) => setNote(event.currentTarget.value)}
+          onKeyDown={press}
+        />
+      </label>
+      <FormButtons
+        label={choice.label}
+        keys="Enter"
+        isDanger
+        isDisabled={isSending}
+        onSend={() => onSend(note)}
+        onCancel={onCancel}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+/**
+ * A child session inside the call that started it: what it is, and, unfolded, what it did. Its own children stand inside
+ * its own calls.
+ */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { PublicEvent } from "../../index.js";
+import { messageOf } from "../api.js";
+import { cost, oneLine, statusWord } from "../state/format.js";
+import type { Loaded, SessionNow } from "../state/session-state.js";
+import { itemsOf, type StepItem } from "../state/step-items.js";
+import { useInspector } from "./hooks.js";
+import { Icon, signOfStatus } from "./icons.js";
+import { RouteLink } from "./parts.js";
+
+/** Entries at the end of a child's log that are shown in place. */
+const mostEntries = 300;
+/** A child session that goes on is asked again after this time, in milliseconds. */
+const againMs = 2_000;
+
+type Child = { readonly now: SessionNow; readonly events: readonly PublicEvent[] };
+
+/** @param shown the items of a session, as its steps show them */
+export function ChildSession({
+  childId,
+  shown,
+}: {
+  readonly childId: string;
+  readonly shown: (items: readonly StepItem[]) => ComponentChildren;
+}) {
+  const [isOpen, setIsOpen] = useState(false);
+  const child = useChild(childId, isOpen);
+  const to = { screen: "session", sessionId: childId, tab: "step" } as const;
+  return (
+    <details class="child" open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary>
+        <ChildFacts child={child} childId={childId} />
+      </summary>
+      {isOpen && (
+        <div class="child-items">
+          {child.status === "loading" && <p class="loading">Loading what it did…</p>}
+          {child.status === "failed" && <p class="warning">{child.message}</p>}
+          {child.status === "ready" && (
+            <>
+              {child.value.now.seq > mostEntries && <p class="dim">What it did last:</p>}
+              {shown(itemsOf(child.value.events, null))}
+            </>
+          )}
+          <p>
+            <RouteLink to={to}>Open the child session</RouteLink>
+          </p>
+        </div>
+      )}
+    </details>
+  );
+}
+
+function ChildFacts({ child, childId }: { readonly child: Loaded<Child>; readonly childId: string }) {
+  if (child.status !== "ready")
+    return (
+      <>
+        Child session <span class="mono dim">{childId.slice(0, 8)}</span>
+      </>
+    );
+  const { info, status, run, waiting } = child.value.now;
+  const isWaiting = waiting.length > 0;
+  return (
+    <>
+      <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} label={isWaiting ? "waits" : statusWord(status)} />
+      <b class="mono">{info?.agent ?? "child"}</b>
+      <span class="cut" dir="auto">
+        {oneLine(info?.title ?? "", 100)}
+      </span>
+      <span class="num dim">{cost(run?.usage.costUsd, run?.usage.partial)}</span>
+    </>
+  );
+}
+
+/** What the child is and, if somebody looks, the end of its log; again while it goes on. */
+function useChild(childId: string, isOpen: boolean): Loaded<Child> {
+  const inspector = useInspector();
+  const [child, setChild] = useState<Loaded<Child>>({ status: "loading" });
+  useEffect(() => {
+    let isCurrent = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const path = `/v1/sessions/${encodeURIComponent(childId)}`;
+    const load = async () => {
+      const now = await inspector.api.get<SessionNow>(path);
+      const query = { after: Math.max(0, now.seq - mostEntries), limit: 500 };
+      const { events } = isOpen
+        ? await inspector.api.get<{ readonly events: readonly PublicEvent[] }>(`${path}/events`, query)
+        : { events: [] };
+      if (!isCurrent) return;
+      setChild({ status: "ready", value: { now, events } });
+      if (now.activity !== "resting" || now.inbox > 0) timer = setTimeout(start, againMs);
+    };
+    const start = () => {
+      load().catch((error: unknown) => isCurrent && setChild({ status: "failed", message: messageOf(error) }));
+    };
+    start();
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [childId, isOpen]);
+  return child;
+}

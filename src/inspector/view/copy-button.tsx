@@ -1,0 +1,16 @@
+/**
+ * Copies a text as JSON, and says that it did.
+ */
+import { useState } from "preact/hooks";
+
+export function CopyButton({ text }: { readonly text: () => string }) {
+  const [isCopied, setIsCopied] = useState(false);
+  const copy = () => {
+    void navigator.clipboard.writeText(text()).then(() => setIsCopied(true));
+  };
+  return (
+    <button type="button" class="quiet" onClick={copy}>
+      {isCopied ? "Copied" : "Copy as JSON"}
+    </button>
+  );
+}

@@ -1,0 +1,94 @@
+/**
+ * Writing an input, a result or a reply: as a form if the schema can be one, else as JSON. It is checked before it is sent.
+ */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Choices } from "../state/decisions.js";
+import { checked, checkedJson, fieldsOf, inputOf, type Values, valuesOf } from "../state/input-form.js";
+import { FormButtons } from "./form-buttons.js";
+import { FormField } from "./form-field.js";
+
+export type EditorProps = {
+  readonly choice: NonNullable<Choices["own"]>;
+  readonly isSending: boolean;
+  readonly onSend: (value: unknown) => void;
+  readonly onCancel: () => void;
+};
+
+export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
+  const { schema, before } = choice;
+  const [base, setBase] = useState(before);
+  const fields = fieldsOf(schema, base);
+  const isText = schema === undefined && typeof before === "string";
+  const [isForm, setIsForm] = useState(fields !== null);
+  const [values, setValues] = useState<Values>(valuesOf(fields ?? [], before));
+  const [text, setText] = useState(isText ? "" : JSON.stringify(before ?? {}, null, 2));
+  const box = useRef<HTMLDivElement>(null);
+  // Before the next key: a key that found the focus elsewhere would be the page's.
+  useLayoutEffect(() => box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [isForm]);
+  const result = isText
+    ? ({ ok: true, value: text } as const)
+    : isForm && fields !== null
+      ? checked(inputOf(fields, values, base), schema)
+      : checkedJson(text, schema);
+  const send = () => result.ok && onSend(result.value);
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      onCancel();
+    }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+  };
+  const turn = () => {
+    if (isForm && fields !== null) setText(JSON.stringify(inputOf(fields, values, base), null, 2));
+    else if (result.ok) {
+      const found = fieldsOf(schema, result.value);
+      if (found === null) return;
+      setBase(result.value);
+      setValues(valuesOf(found, result.value));
+    }
+    setIsForm(!isForm);
+  };
+  return (
+    <div class="editor" ref={box} onKeyDown={press}>
+      {isForm && fields !== null ? (
+        fields.map((field) => (
+          <FormField
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ""}
+            onChange={(value) => setValues({ ...values, [field.name]: value })}
+          />
+        ))
+      ) : (
+        <label>
+          {isText ? "The result" : "JSON"}
+          <textarea
+            class="mono"
+            rows={Math.min(16, Math.max(4, text.split("\n").length + 1))}
+            spellcheck={false}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {!result.ok && (
+        <p class="warning" role="status">
+          {result.problem}
+        </p>
+      )}
+      <FormButtons
+        label={choice.label === "Edit" ? "Approve the edit" : choice.label}
+        keys="Ctrl Enter"
+        isDisabled={isSending || !result.ok}
+        onSend={send}
+        onCancel={onCancel}
+      >
+        {fields !== null && (
+          <button type="button" class="quiet" onClick={turn} disabled={!isForm && !result.ok}>
+            {isForm ? "As JSON" : "As a form"}
+          </button>
+        )}
+      </FormButtons>
+    </div>
+  );
+}

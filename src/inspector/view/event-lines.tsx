@@ -1,0 +1,65 @@
+/**
+ * Events as they are, one line each, which opens to its JSON.
+ */
+import type { PublicEvent } from "../../index.js";
+import { clockTime, exactTime, oneLine } from "../state/format.js";
+
+export function EventLines({ events }: { readonly events: readonly PublicEvent[] }) {
+  if (events.length === 0) return <p class="loading">No events are here yet.</p>;
+  return (
+    <div class="event-lines">
+      {events.map((event) => (
+        <EventLine event={event} key={`${event.seq}.${event.index}`} />
+      ))}
+    </div>
+  );
+}
+
+/** An event on one line: its place, its time, its type, and what tells it from others of its type. */
+export function EventCells({ event }: { readonly event: PublicEvent }) {
+  const { seq, index, at, type } = event;
+  return (
+    <>
+      <span class="num dim place">
+        {seq}.{index}
+      </span>
+      <time class="num dim" title={exactTime(at)}>
+        {clockTime(at)}
+      </time>
+      <span class="mono">{type}</span>
+      <span class="cut dim mono">{gistOf(event)}</span>
+    </>
+  );
+}
+
+function EventLine({ event }: { readonly event: PublicEvent }) {
+  return (
+    <details class="event">
+      <summary>
+        <EventCells event={event} />
+      </summary>
+      <div class="plain mono">{JSON.stringify(event, null, 2)}</div>
+    </details>
+  );
+}
+
+/** What stands in every event, or says no more than the line before. */
+const usual = [
+  "type",
+  "sessionId",
+  "seq",
+  "index",
+  "at",
+  "runId",
+  "callKey",
+  "toolCallId",
+  "modelCallIndex",
+  "attempt",
+];
+
+/** The fields that tell an event from others of its type, on one line. */
+function gistOf(event: PublicEvent): string {
+  const own = Object.entries(event).filter(([name]) => !usual.includes(name));
+  const texts = own.map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return oneLine(texts.join("  "), 300);
+}

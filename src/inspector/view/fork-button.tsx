@@ -1,0 +1,19 @@
+/**
+ * Opens the dialog that forks the session.
+ */
+import type { ForkPlace } from "../state/fork.js";
+import { useInspector } from "./hooks.js";
+
+export function ForkButton({ place }: { readonly place: ForkPlace }) {
+  const inspector = useInspector();
+  return (
+    <button
+      type="button"
+      class="quiet"
+      title="A new session with the history up to here (f)"
+      onClick={() => inspector.dispatch({ type: "fork", place })}
+    >
+      Fork
+    </button>
+  );
+}

@@ -1,0 +1,60 @@
+/**
+ * Hooks that several screens use.
+ */
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Inspector } from "../inspector.js";
+
+export const InspectorContext = createContext<Inspector | null>(null);
+
+export function useInspector(): Inspector {
+  const inspector = useContext(InspectorContext);
+  if (inspector === null) throw new Error("There is no inspector around this component.");
+  return inspector;
+}
+
+/** The time, as often as it is wanted. */
+export function useNow(everyMs: number): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+export type Keys = { readonly [key: string]: ((event: KeyboardEvent) => void) | undefined };
+
+/** Single keys, as long as nobody types into a field. They work as soon as what they act on is on the screen. */
+export function useKeys(keys: Keys): void {
+  const current = useRef(keys);
+  current.current = keys;
+  useLayoutEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const act = current.current[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act(event);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+}
+
+/** Whether the window is so narrow that one thing at a time is shown. */
+export function useIsNarrow(): boolean {
+  const query = "(max-width: 760px)";
+  const [isNarrow, setIsNarrow] = useState(matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const change = () => setIsNarrow(media.matches);
+    media.addEventListener("change", change);
+    return () => media.removeEventListener("change", change);
+  }, []);
+  return isNarrow;
+}

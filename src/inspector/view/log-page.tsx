@@ -1,0 +1,166 @@
+/**
+ * The log of a session: its public events in order, by type if wanted, each with its JSON and a link to its step.
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { PublicEvent } from "../../index.js";
+import { messageOf } from "../api.js";
+import { exactTime } from "../state/format.js";
+import { type Route, stepKey } from "../state/route.js";
+import type { SessionState } from "../state/session-state.js";
+import { stepAt } from "../state/steps.js";
+import { EventCells } from "./event-lines.js";
+import { ForkButton } from "./fork-button.js";
+import { useInspector, useKeys } from "./hooks.js";
+import { Empty, Failed, RouteLink } from "./parts.js";
+import { SaveButton } from "./save-button.js";
+import { SessionHead } from "./session-page.js";
+import { WindowedList } from "./windowed-list.js";
+
+/** As in the style sheet. */
+const rowHeight = 26;
+const page = 500;
+
+const types = [
+  ...["session_created", "run_started", "run_queued", "steered", "message", "text", "reasoning", "tool_call"],
+  ...["approval_requested", "approval_answered", "tool_result", "tool_failed", "call_complete", "step_finished"],
+  ...["attempt_failed", "compacted", "handed_off", "hook_failed", "restarted", "abort_requested", "suspended", "final"],
+];
+
+type LogRoute = Extract<Route, { readonly screen: "log" }>;
+
+type Pages = { readonly events: readonly PublicEvent[]; readonly next: string | null; readonly problem: string | null };
+
+export function LogPage({ session, route }: { readonly session: SessionState; readonly route: LogRoute }) {
+  const inspector = useInspector();
+  const { pages, isLoading, load } = useLogPages(session.id, route.type, session.last.seq);
+  const [at, setAt] = useState(0);
+  const { events } = pages;
+  const selected = Math.min(at, events.length - 1);
+  const event = events[selected];
+  const choose = (type: string) =>
+    inspector.navigate(
+      { screen: "log", sessionId: session.id, ...(type === "" ? {} : { type }) },
+      { isReplacing: true },
+    );
+  useKeys({
+    j: () => setAt(Math.min(events.length - 1, selected + 1)),
+    ArrowDown: () => setAt(Math.min(events.length - 1, selected + 1)),
+    k: () => setAt(Math.max(0, selected - 1)),
+    ArrowUp: () => setAt(Math.max(0, selected - 1)),
+    Home: () => setAt(0),
+    End: () => setAt(events.length - 1),
+    l: () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" }),
+    a: () => inspector.navigate({ screen: "approvals" }),
+    f: () => event !== undefined && inspector.dispatch({ type: "fork", place: { seq: event.seq } }),
+    "/": () => document.getElementById("find")?.focus(),
+    Escape: () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" }),
+  });
+  return (
+    <main class="session log">
+      <SessionHead session={session} screen="log" />
+      <div class="filters">
+        <select
+          id="find"
+          aria-label="Type"
+          value={route.type ?? ""}
+          onChange={(change) => choose(change.currentTarget.value)}
+        >
+          <option value="">Every type</option>
+          {types.map((type) => (
+            <option value={type} key={type}>
+              {type}
+            </option>
+          ))}
+        </select>
+        <span class="dim num">
+          {events.length === 0 ? "" : `${events.length}${pages.next === null ? "" : "+"} events`}
+        </span>
+        {pages.next !== null && (
+          <button type="button" class="quiet" disabled={isLoading} onClick={load}>
+            {isLoading ? "Loading…" : "Load more"}
+          </button>
+        )}
+        {events.length > 0 && <SaveButton sessionId={session.id} type={route.type} />}
+      </div>
+      {pages.problem !== null && <Failed message={pages.problem} retry={load} />}
+      {events.length === 0 && !isLoading && pages.problem === null && <Empty title="No event is like that" />}
+      <div class="panes">
+        <WindowedList items={events} rowHeight={rowHeight} label="Events" selected={selected} idOf={idOf}>
+          {(one, index) => (
+            <div
+              key={idOf(one)}
+              id={idOf(one)}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === selected}
+              class={index === selected ? "line event selected" : "line event"}
+              onClick={() => setAt(index)}
+            >
+              <EventCells event={one} />
+            </div>
+          )}
+        </WindowedList>
+        {event !== undefined && <EventDetail event={event} sessionId={session.id} />}
+      </div>
+    </main>
+  );
+}
+
+function idOf({ seq, index }: PublicEvent): string {
+  return `event-${seq}.${index}`;
+}
+
+function EventDetail({ event, sessionId }: { readonly event: PublicEvent; readonly sessionId: string }) {
+  const step = stepAt(event);
+  return (
+    <section class="event-detail" aria-label="The event">
+      <p>
+        <b class="mono">{event.type}</b> <span class="dim">{exactTime(event.at)}</span>{" "}
+        {step !== null && (
+          <RouteLink to={{ screen: "session", sessionId, step: stepKey(step.runId, step.index), tab: "step" }}>
+            Step {step.index}
+          </RouteLink>
+        )}
+        <ForkButton place={{ seq: event.seq }} />
+      </p>
+      <div class="plain mono">{JSON.stringify(event, null, 2)}</div>
+    </section>
+  );
+}
+
+/** Loads the log page by page, and what is new at its end. */
+function useLogPages(sessionId: string, type: string | undefined, lastSeq: number) {
+  const inspector = useInspector();
+  const [pages, setPages] = useState<Pages>({ events: [], next: "0", problem: null });
+  const [isLoading, setIsLoading] = useState(false);
+  const current = useRef("");
+  const wanted = `${sessionId} ${type ?? ""}`;
+
+  const loadFrom = async (known: readonly PublicEvent[], after: string) => {
+    setIsLoading(true);
+    try {
+      const loaded = await inspector.api.get<{ readonly events: readonly PublicEvent[]; readonly next: string | null }>(
+        `/v1/sessions/${encodeURIComponent(sessionId)}/events`,
+        { after, type, limit: page },
+      );
+      if (current.current === wanted)
+        setPages({ events: [...known, ...loaded.events], next: loaded.next, problem: null });
+    } catch (error) {
+      if (current.current === wanted) setPages({ events: known, next: after, problem: messageOf(error) });
+    }
+    setIsLoading(false);
+  };
+
+  useEffect(() => {
+    current.current = wanted;
+    void loadFrom([], "0");
+  }, [wanted]);
+  useEffect(() => {
+    const last = pages.events.at(-1);
+    if (pages.next !== null || isLoading || last === undefined || lastSeq <= last.seq) return;
+    // A busy session is not asked for each entry.
+    const timer = setTimeout(() => void loadFrom(pages.events, `${last.seq}.${last.index}`), 500);
+    return () => clearTimeout(timer);
+  }, [lastSeq, isLoading, pages]);
+  return { pages, isLoading, load: () => void loadFrom(pages.events, pages.next ?? "0") };
+}

@@ -1,0 +1,103 @@
+/**
+ * What happened between two steps: a steer, a compaction with what it replaced, a restart, a late result.
+ */
+import { useEffect } from "preact/hooks";
+import type { PublicEvent } from "../../index.js";
+import { exactTime, whole } from "../state/format.js";
+import { markText } from "../state/marks.js";
+import { placeOf, type SessionState } from "../state/session-state.js";
+import { itemsOf } from "../state/step-items.js";
+import { EventLines } from "./event-lines.js";
+import { useInspector } from "./hooks.js";
+import { Markdown } from "./markdown.js";
+import { Empty, PlainText, RouteLink } from "./parts.js";
+import { StepItems } from "./step-items.js";
+
+export function MarkDetail({ session, place }: { readonly session: SessionState; readonly place: string }) {
+  const inspector = useInspector();
+  const mark = session.marks.find((one) => placeOf(one) === place);
+  const event = session.whole.get(place);
+  useEffect(() => inspector.loadEvent(place), [place, session.id]);
+  if (mark === undefined)
+    return (
+      <section class="step-detail">
+        {session.isIndexed ? <Empty title="Nothing happened at this place" /> : <p class="loading">Loading…</p>}
+      </section>
+    );
+  return (
+    <section class="step-detail" aria-label="Between steps">
+      <div class="step-head">
+        <RouteLink to={{ screen: "session", sessionId: session.id, tab: "step" }} class="back">
+          ‹ Steps
+        </RouteLink>
+        <h2>{titles[mark.type]}</h2>
+        <time class="num dim">{exactTime(mark.at)}</time>
+      </div>
+      <div class="step-body" tabIndex={0}>
+        {event === undefined ? (
+          <p class="loading">{markText(mark).text}</p>
+        ) : (
+          <>
+            {event.type === "compacted" ? (
+              <Compaction event={event} />
+            ) : (
+              <StepItems items={itemsOf([event], null)} sessionId={session.id} />
+            )}
+            <EventLines events={[event]} />
+          </>
+        )}
+      </div>
+    </section>
+  );
+}
+
+const titles = {
+  run_queued: "Queued",
+  run_started: "Request",
+  steered: "Steered",
+  compacted: "Compaction",
+  restarted: "Restart",
+  late_result: "Late result",
+  abort_requested: "Abort",
+  handed_off: "Handoff",
+  final: "End of the run",
+} as const;
+
+function Compaction({ event }: { readonly event: Extract<PublicEvent, { readonly type: "compacted" }> }) {
+  const { replaced, tokensBefore, tokensAfter, summary, retained = [], model, fault } = event;
+  return (
+    <>
+      {fault !== undefined && <p class="note bad">{fault.message}</p>}
+      <dl class="facts wide">
+        <Fact name="messages replaced" value={whole(replaced?.messages)} />
+        <Fact name="from entry" value={whole(replaced?.from)} />
+        <Fact name="tokens before" value={whole(tokensBefore)} />
+        <Fact name="tokens after" value={whole(tokensAfter)} />
+        {model !== undefined && <Fact name="summary by" value={model} />}
+      </dl>
+      {summary !== undefined && (
+        <article class="said user">
+          <h3>What stands in their place</h3>
+          <Markdown text={summary} />
+        </article>
+      )}
+      {retained.length > 0 && (
+        <article class="said user">
+          <h3>Kept word for word</h3>
+          {retained.map((text, at) => (
+            <PlainText text={text} key={at} />
+          ))}
+        </article>
+      )}
+    </>
+  );
+}
+
+function Fact({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="num">{value}</dd>
+    </div>
+  );
+}

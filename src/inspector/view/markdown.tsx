@@ -1,0 +1,172 @@
+/**
+ * What a model wrote, as elements of the page. A link shows its address; nothing is fetched.
+ */
+import { useMemo, useState } from "preact/hooks";
+import { bytes } from "../state/format.js";
+import { type Block, type Inline, markdownOf } from "../state/markdown.js";
+
+/** Characters of a text that are shown at first. */
+const mostShown = 20_000;
+
+export function Markdown({ text }: { readonly text: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  const isCut = text.length > mostShown && !isWhole;
+  const shown = isCut ? text.slice(0, mostShown) : text;
+  const blocks = useMemo(() => markdownOf(shown), [shown]);
+  return (
+    <div class="markdown" dir="auto">
+      <Blocks blocks={blocks} />
+      {isCut && (
+        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+          Show all ({bytes(text.length)})
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Blocks({ blocks }: { readonly blocks: readonly Block[] }) {
+  return (
+    <>
+      {blocks.map((block, at) => (
+        <BlockView block={block} key={at} />
+      ))}
+    </>
+  );
+}
+
+function BlockView({ block }: { readonly block: Block }) {
+  switch (block.kind) {
+    case "heading":
+      return (
+        <p
+          class={`heading h${Math.min(4, block.level)}`}
+          role="heading"
+          aria-level={Math.min(6, block.level + 2)}
+          dir="auto"
+        >
+          <Inlines inlines={block.children} />
+        </p>
+      );
+    case "paragraph":
+      return (
+        <p dir="auto">
+          <Inlines inlines={block.children} />
+        </p>
+      );
+    case "code":
+      return (
+        <pre
+          class="mono"
+          dir="ltr"
+          tabIndex={0}
+          role="region"
+          aria-label={block.language === "" ? "Code" : `Code, ${block.language}`}
+        >
+          {block.text}
+        </pre>
+      );
+    case "quote":
+      return (
+        <blockquote dir="auto">
+          <Blocks blocks={block.blocks} />
+        </blockquote>
+      );
+    case "rule":
+      return <hr />;
+    case "list": {
+      const items = block.items.map((item, at) => (
+        <li key={at} dir="auto">
+          <Blocks blocks={item} />
+        </li>
+      ));
+      return block.start === null ? (
+        <ul dir="auto">{items}</ul>
+      ) : (
+        <ol start={block.start} dir="auto">
+          {items}
+        </ol>
+      );
+    }
+    case "table":
+      return <Table table={block} />;
+  }
+}
+
+function Table({ table: { align, head, rows } }: { readonly table: Extract<Block, { readonly kind: "table" }> }) {
+  return (
+    <div class="table-box" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {head.map((cell, at) => (
+              <th class={align[at]} scope="col" key={at}>
+                <Inlines inlines={cell} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, at) => (
+                <td class={align[at]} key={at}>
+                  <Inlines inlines={cell} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Inlines({ inlines }: { readonly inlines: readonly Inline[] }) {
+  return (
+    <>
+      {inlines.map((inline, at) => (
+        <InlineView inline={inline} key={at} />
+      ))}
+    </>
+  );
+}
+
+function InlineView({ inline }: { readonly inline: Inline }) {
+  switch (inline.kind) {
+    case "text":
+      return <>{inline.text}</>;
+    case "code":
+      return <code>{inline.text}</code>;
+    case "strong":
+      return (
+        <strong>
+          <Inlines inlines={inline.children} />
+        </strong>
+      );
+    case "em":
+      return (
+        <em>
+          <Inlines inlines={inline.children} />
+        </em>
+      );
+    case "strike":
+      return (
+        <s>
+          <Inlines inlines={inline.children} />
+        </s>
+      );
+    case "link":
+      return (
+        <a href={inline.href} target="_blank" rel="noopener noreferrer nofollow" dir="ltr">
+          {inline.text === inline.href ? (
+            inline.href
+          ) : (
+            <>
+              {inline.text} <span class="address">({inline.href})</span>
+            </>
+          )}
+        </a>
+      );
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Goes to a session by its title or id, from any screen.
+ */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ListedSession } from "../../server/client/index.js";
+import { messageOf } from "../api.js";
+import { oneLine, statusWord } from "../state/format.js";
+import { useInspector } from "./hooks.js";
+import { Icon, signOfStatus } from "./icons.js";
+import { Age } from "./parts.js";
+
+const restMs = 150;
+const mostShown = 12;
+
+/** Opens with ⌘K or ctrl-K. */
+export function OpenDialog() {
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey) || event.altKey) return;
+      event.preventDefault();
+      setIsOpen((was) => !was);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return isOpen ? <OpenForm onClose={() => setIsOpen(false)} /> : null;
+}
+
+function OpenForm({ onClose }: { readonly onClose: () => void }) {
+  const inspector = useInspector();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const { sessions, problem } = useSessions(text.trim());
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  const open = (session: ListedSession | undefined) => {
+    if (session === undefined) return;
+    onClose();
+    inspector.navigate({ screen: "session", sessionId: session.sessionId, tab: "step" });
+  };
+  const press = (event: KeyboardEvent) => {
+    event.stopPropagation();
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by !== 0) setAt(Math.min(sessions.length - 1, Math.max(0, at + by)));
+    else if (event.key === "Enter") open(sessions[at]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="open-dialog"
+      aria-label="Open a session"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+      onKeyDown={press}
+    >
+      <input
+        type="text"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="open-list"
+        aria-activedescendant={sessions[at] === undefined ? undefined : `open-${at}`}
+        aria-label="Title or id of a session"
+        placeholder="Title or id of a session"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+      />
+      <div id="open-list" role="listbox" aria-label="Sessions">
+        {sessions.map((session, index) => (
+          <div
+            key={session.sessionId}
+            id={`open-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === at}
+            class={index === at ? "open-line selected" : "open-line"}
+            onClick={() => open(session)}
+          >
+            <Icon sign={signOfStatus(session.status)} label={statusWord(session.status)} />
+            <span class="cut" dir="auto">
+              {oneLine(session.info?.title ?? "") || "Without a title"}
+            </span>
+            <span class="mono dim">{session.sessionId.slice(0, 8)}</span>
+            <span class="dim right">
+              <Age at={session.updatedAt} />
+            </span>
+          </div>
+        ))}
+      </div>
+      {(problem !== null || sessions.length === 0) && (
+        <p class="dim" role="status">
+          {problem ?? "No session has this in its title or id."}
+        </p>
+      )}
+    </dialog>
+  );
+}
+
+function useSessions(text: string) {
+  const inspector = useInspector();
+  const [found, setFound] = useState<{ readonly sessions: readonly ListedSession[]; readonly problem: string | null }>({
+    sessions: [],
+    problem: "Loading…",
+  });
+  useEffect(() => {
+    let isCurrent = true;
+    const load = async () => {
+      const query = { q: text, limit: mostShown };
+      const { sessions } = await inspector.api.get<{ readonly sessions: readonly ListedSession[] }>(
+        "/v1/sessions",
+        query,
+      );
+      if (isCurrent) setFound({ sessions, problem: null });
+    };
+    const timer = setTimeout(
+      () => {
+        load().catch((error: unknown) => isCurrent && setFound({ sessions: [], problem: messageOf(error) }));
+      },
+      text === "" ? 0 : restMs,
+    );
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
+  return found;
+}

@@ -1,0 +1,227 @@
+/**
+ * Small parts of every screen. Text of models, tools and people becomes text of the document and nothing else.
+ */
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { fileEditIn } from "../../core/data/file-edit.js";
+import type { Json } from "../../index.js";
+import { age, bytes, exactTime } from "../state/format.js";
+import { countHidden, piecesOf } from "../state/hidden-text.js";
+import { diffOf } from "../state/line-diff.js";
+import { fragmentOf, type Route } from "../state/route.js";
+import { useInspector, useNow } from "./hooks.js";
+
+export function Age({ at }: { readonly at: number }) {
+  const now = useNow(Date.now() - at < 60_000 ? 1_000 : 15_000);
+  return (
+    <time class="num" dateTime={new Date(at).toISOString()} title={exactTime(at)}>
+      {age(at, now)}
+    </time>
+  );
+}
+
+/** A link within the page. */
+export function RouteLink({
+  to,
+  children,
+  ...rest
+}: {
+  readonly to: Route;
+  readonly children: ComponentChildren;
+  readonly class?: string;
+  readonly title?: string;
+  readonly "aria-current"?: "page" | undefined;
+}) {
+  const inspector = useInspector();
+  const go = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    inspector.navigate(to);
+  };
+  return (
+    <a href={fragmentOf(to)} onClick={go} {...rest}>
+      {children}
+    </a>
+  );
+}
+
+/** Characters of a text that are shown at first. */
+const mostShown = 20_000;
+
+/** A text as it stands, with its line breaks. A long one is shown in part until somebody wants all of it. */
+export function PlainText({ text, mono = false }: { readonly text: string; readonly mono?: boolean }) {
+  const [isWhole, setIsWhole] = useState(false);
+  const isCut = text.length > mostShown && !isWhole;
+  return (
+    <div class={mono ? "plain mono" : "plain"} dir="auto">
+      {isCut ? text.slice(0, mostShown) : text}
+      {isCut && (
+        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+          Show all ({bytes(text.length)})
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A text with everything in it that a person might not see. It is never cut. */
+export function ExactText({ text }: { readonly text: string }) {
+  const pieces = piecesOf(text);
+  return (
+    <div class="plain mono exact" dir="auto">
+      {pieces.map((piece) => (piece.isHidden ? <mark class="hidden-char">{piece.text}</mark> : piece.text))}
+    </div>
+  );
+}
+
+/** Says that a text has characters that cannot be seen. */
+export function HiddenWarning({ value }: { readonly value: unknown }) {
+  const count = countHidden(piecesOf(typeof value === "string" ? value : allTexts(value).join("\n")));
+  if (count === 0) return null;
+  return (
+    <p class="warning">
+      {count === 1 ? "One character" : `${count} characters`} of this input cannot be seen. They are marked like{" "}
+      <mark class="hidden-char">{"\\u{202e}"}</mark>.
+    </p>
+  );
+}
+
+function allTexts(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(allTexts);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, one]) => [name, ...allTexts(one)]);
+}
+
+/**
+ * An input or another value: one line for each field. What edits a file is shown as a difference.
+ * @param isExact everything is shown, hidden characters too: for what somebody approves
+ */
+export function Fields({ value, isExact = false }: { readonly value: unknown; readonly isExact?: boolean }) {
+  const text = (one: string) => (isExact ? <ExactText text={one} /> : <PlainText text={one} mono />);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return text(asText(value));
+  const entries = Object.entries(value);
+  if (entries.length === 0) return <p class="dim">no input</p>;
+  const edit = fileEditIn(value as Json);
+  const shown = entries.filter(([name]) => edit === null || !edit.fields.includes(name));
+  return (
+    <>
+      <dl class="fields">
+        {shown.map(([name, one]) => (
+          <>
+            <dt>{isExact ? <ExactText text={name} /> : name}</dt>
+            <dd>{text(asText(one))}</dd>
+          </>
+        ))}
+      </dl>
+      {edit !== null && <Difference before={edit.before} after={edit.after} isExact={isExact} />}
+    </>
+  );
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+const signs = { same: " ", removed: "−", added: "+" } as const;
+const kinds = { same: "unchanged", removed: "removed", added: "added" } as const;
+
+/** Lines of a difference that are shown at first, unless somebody is to approve it. */
+const mostDiffLines = 200;
+
+/** Two texts as the lines that differ, and those between them. */
+export function Difference({
+  before,
+  after,
+  isExact = false,
+}: {
+  readonly before: string;
+  readonly after: string;
+  readonly isExact?: boolean;
+}) {
+  const lines = useMemo(() => diffOf(before, after), [before, after]);
+  const [isWhole, setIsWhole] = useState(isExact);
+  const shown = isWhole ? lines : lines.slice(0, mostDiffLines);
+  return (
+    <div class="diff mono" role="group" aria-label="The change">
+      {shown.map(({ kind, text }, index) => (
+        <div class={`line ${kind}`} key={index}>
+          <span class="sign" role="img" aria-label={kinds[kind]}>
+            {signs[kind]}
+          </span>
+          {isExact ? <ExactText text={text} /> : <span class="plain">{text}</span>}
+        </div>
+      ))}
+      {shown.length < lines.length && (
+        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+          Show all {lines.length} lines
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What stands in the place of something that is not there. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Failed({ message, retry }: { readonly message: string; readonly retry?: () => void }) {
+  return (
+    <div class="empty" role="alert">
+      <h2>This could not be loaded</h2>
+      <p>{message}</p>
+      {retry !== undefined && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Tabs with a URL each. */
+export function Tabs<Name extends string>({
+  names,
+  selected,
+  onSelect,
+  label,
+}: {
+  readonly names: readonly (readonly [name: Name, title: string])[];
+  readonly selected: Name;
+  readonly onSelect: (name: Name) => void;
+  readonly label: string;
+}) {
+  const move = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const at = names.findIndex(([name]) => name === selected);
+    const next = names[(at + step + names.length) % names.length];
+    if (next === undefined) return;
+    onSelect(next[0]);
+    document.getElementById(`tab-${next[0]}`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      {names.map(([name, title]) => (
+        <button
+          type="button"
+          role="tab"
+          id={`tab-${name}`}
+          key={name}
+          aria-selected={name === selected}
+          tabIndex={name === selected ? 0 : -1}
+          onClick={() => onSelect(name)}
+        >
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}

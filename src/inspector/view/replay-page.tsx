@@ -1,0 +1,178 @@
+/**
+ * A replay: the log against the present code, with the first difference side by side. Nothing runs, and nothing is written.
+ */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Replay } from "../../index.js";
+import { ApiError, messageOf } from "../api.js";
+import { whole } from "../state/format.js";
+import { diffOf, sidesOf } from "../state/line-diff.js";
+import type { Loaded, SessionState } from "../state/session-state.js";
+import { useInspector, useKeys } from "./hooks.js";
+import { Icon } from "./icons.js";
+import { Empty, ExactText, Failed, RouteLink } from "./parts.js";
+import { SessionHead } from "./session-page.js";
+
+type Options = { readonly policy: "present" | "recorded"; readonly prompt: "present" | "recorded" };
+
+export function ReplayPage({ session }: { readonly session: SessionState }) {
+  const inspector = useInspector();
+  const [options, setOptions] = useState<Options>({ policy: "present", prompt: "present" });
+  const { replay, isElsewhere, run } = useReplay(session.id, options);
+  const back = () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" });
+  useKeys({
+    Escape: back,
+    l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
+    a: () => inspector.navigate({ screen: "approvals" }),
+  });
+  return (
+    <main class="session replay">
+      <SessionHead session={session} screen="replay" />
+      <div class="filters">
+        <Recorded name="policy" options={options} onChange={setOptions}>
+          Take decisions of policies from the log
+        </Recorded>
+        <Recorded name="prompt" options={options} onChange={setOptions}>
+          Ignore changes of prompts and tools
+        </Recorded>
+        <button type="button" disabled={replay.status === "loading"} onClick={run}>
+          Run again
+        </button>
+      </div>
+      <div class="replay-body">
+        {replay.status === "loading" && <p class="loading">The log is run against the present code…</p>}
+        {replay.status === "failed" && (isElsewhere ? <Elsewhere /> : <Failed message={replay.message} retry={run} />)}
+        {replay.status === "ready" && <Outcome replay={replay.value} session={session} />}
+      </div>
+    </main>
+  );
+}
+
+function Recorded({
+  name,
+  options,
+  onChange,
+  children,
+}: {
+  readonly name: keyof Options;
+  readonly options: Options;
+  readonly onChange: (options: Options) => void;
+  readonly children: string;
+}) {
+  return (
+    <label class="flag">
+      <input
+        type="checkbox"
+        checked={options[name] === "recorded"}
+        onChange={(event) => onChange({ ...options, [name]: event.currentTarget.checked ? "recorded" : "present" })}
+      />
+      {children}
+    </label>
+  );
+}
+
+function Elsewhere() {
+  return (
+    <Empty title="The agent of this session is not here">
+      <p>A replay needs the present code. Run it in a process that has the agent:</p>
+      <pre>await agent.session(id).replay()</pre>
+    </Empty>
+  );
+}
+
+function useReplay(sessionId: string, options: Options) {
+  const inspector = useInspector();
+  const [replay, setReplay] = useState<Loaded<Replay>>({ status: "loading" });
+  const [isElsewhere, setIsElsewhere] = useState(false);
+  const [count, setCount] = useState(0);
+  const { policy, prompt } = options;
+  useEffect(() => {
+    let isCurrent = true;
+    setReplay({ status: "loading" });
+    inspector.api
+      .post<{ readonly replay: Replay }>(`/v1/sessions/${encodeURIComponent(sessionId)}/replay`, { policy, prompt })
+      .then(
+        (answer) => isCurrent && setReplay({ status: "ready", value: answer.replay }),
+        (error: unknown) => {
+          if (!isCurrent) return;
+          setIsElsewhere(error instanceof ApiError && error.code === "agent_mismatch");
+          setReplay({ status: "failed", message: messageOf(error) });
+        },
+      );
+    return () => {
+      isCurrent = false;
+    };
+  }, [sessionId, policy, prompt, count]);
+  return { replay, isElsewhere, run: () => setCount((before) => before + 1) };
+}
+
+function Outcome({ replay, session }: { readonly replay: Replay; readonly session: SessionState }) {
+  const { difference, entries, sessions } = replay;
+  const size = `${whole(entries)} ${entries === 1 ? "entry" : "entries"}${sessions === 1 ? "" : ` of ${sessions} sessions`}`;
+  if (difference === null)
+    return (
+      <p class="outcome-line">
+        <Icon sign="done" /> The present code does the same: {size}, no difference.
+      </p>
+    );
+  const { seq, event, path, recorded, present, sessionId } = difference;
+  const row = session.rows.filter((one) => one.seq <= seq).at(-1);
+  return (
+    <>
+      <p class="outcome-line">
+        <Icon sign="failed" />
+        <span>
+          The present code goes another way at{" "}
+          {event === null ? `the end of the log, entry ${seq}` : `entry ${seq} (${event})`}
+          {path !== "" && (
+            <>
+              : <span class="mono">{path}</span>
+            </>
+          )}
+          . {size} were compared up to there.
+        </span>
+      </p>
+      <p>
+        {sessionId !== session.id ? (
+          <RouteLink to={{ screen: "replay", sessionId }}>The child session</RouteLink>
+        ) : (
+          row !== undefined && (
+            <RouteLink to={{ screen: "session", sessionId, step: row.key, tab: "step" }}>Step {row.index}</RouteLink>
+          )
+        )}
+      </p>
+      {path === "promptHash" && (
+        <p class="note warn">
+          The system prompt or the tools are others now. Ignore such changes above to see what comes after.
+        </p>
+      )}
+      <SideBySide recorded={recorded} present={present} />
+    </>
+  );
+}
+
+function SideBySide({ recorded, present }: { readonly recorded: unknown; readonly present: unknown }) {
+  const rows = useMemo(() => sidesOf(diffOf(textOf(recorded), textOf(present))), [recorded, present]);
+  return (
+    <table class="sides mono">
+      <thead>
+        <tr>
+          <th scope="col">Recorded</th>
+          <th scope="col">Now</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ old, next, isSame }, index) => (
+          <tr key={index}>
+            <td class={isSame || old === null ? "" : "removed"}>{old !== null && <ExactText text={old} />}</td>
+            <td class={isSame || next === null ? "" : "added"}>{next !== null && <ExactText text={next} />}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,194 @@
+/**
+ * The request of a model call exactly as it was sent, of each of its attempts: its parts, the tokens of each, and where it
+ * first differs from the request before, from which place on the provider's cache is of no use.
+ */
+import { useEffect, useState } from "preact/hooks";
+import { oneLine, whole } from "../state/format.js";
+import { type Loaded, requestKey, type SentRequest, type SessionState } from "../state/session-state.js";
+import type { StepRow } from "../state/steps.js";
+import { AttemptPicker } from "./attempts.js";
+import { CopyButton } from "./copy-button.js";
+import { useInspector } from "./hooks.js";
+import { Failed, Fields, PlainText } from "./parts.js";
+
+export function RequestTab({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
+  const inspector = useInspector();
+  const attempts = session.traces.get(row.key)?.attempts ?? [];
+  const last = attempts.length - 1;
+  const [chosen, setChosen] = useState<number | null>(null);
+  const at = chosen ?? last;
+  // The page has loaded that of the last one.
+  const attempt = at === last ? undefined : attempts[at]?.attempt;
+  useEffect(() => {
+    if (attempt !== undefined) inspector.loadRequest(row.key, attempt);
+  }, [attempt]);
+  return (
+    <>
+      <AttemptPicker attempts={attempts} at={at} onChoose={setChosen} />
+      <RequestView request={session.requests.get(requestKey(row.key, attempt))} isFirst={row.index === 1} />
+    </>
+  );
+}
+
+function RequestView({
+  request,
+  isFirst,
+}: {
+  readonly request: Loaded<SentRequest> | undefined;
+  readonly isFirst: boolean;
+}) {
+  if (request === undefined || request.status === "loading") return <p class="loading">Loading the request…</p>;
+  if (request.status === "failed") return <Failed message={request.message} />;
+  const { value } = request;
+  const { request: sent, tokens, difference } = value;
+  const isBroken = (part: string, index: number | null) => difference?.part === part && difference.index === index;
+  return (
+    <>
+      <div class="request-head">
+        <p>
+          About <b class="num">{whole(tokens.total)}</b> tokens, as Pawl estimates.{" "}
+          {difference === null ? (
+            <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the request before."}</span>
+          ) : (
+            <span class="warns">
+              {whereText(difference)} differs from the request before: about {whole(difference.tokensLost)} tokens
+              cannot come from a cache.
+            </span>
+          )}
+        </p>
+        <CopyButton text={() => JSON.stringify(sent, null, 2)} />
+      </div>
+      <TokenBar tokens={tokens} />
+      {sent.systemPrompt !== undefined && (
+        <Part title="System prompt" tokens={tokens.systemPrompt} isBroken={isBroken("systemPrompt", null)}>
+          <PlainText text={sent.systemPrompt} />
+        </Part>
+      )}
+      {sent.tools.length > 0 && (
+        <Part
+          title={`Tools: ${sent.tools.map(({ name }) => name).join(", ")}`}
+          tokens={tokens.tools}
+          isBroken={isBroken("tools", null)}
+        >
+          {sent.tools.map((tool) => (
+            <div class="tool" key={tool.name}>
+              <h4 class="mono">{tool.name}</h4>
+              <PlainText text={tool.description ?? ""} />
+              <PlainText text={JSON.stringify(tool.inputSchema ?? {}, null, 2)} mono />
+            </div>
+          ))}
+        </Part>
+      )}
+      {sent.messages.map((message, index) => (
+        <Part
+          key={index}
+          title={message.role}
+          number={index + 1}
+          preview={previewOf(message.parts)}
+          tokens={tokens.messages[index] ?? null}
+          isBroken={isBroken("message", index)}
+        >
+          {message.parts.map((part, at) => (
+            <MessagePart part={part} key={at} />
+          ))}
+        </Part>
+      ))}
+    </>
+  );
+}
+
+function whereText({ part, index }: NonNullable<SentRequest["difference"]>): string {
+  if (part === "message") return `Message ${(index ?? 0) + 1}`;
+  return part === "tools" ? "The list of tools" : "The system prompt";
+}
+
+/** How much of the request each part is. */
+function TokenBar({ tokens }: { readonly tokens: SentRequest["tokens"] }) {
+  const messages = tokens.messages.reduce((sum, one) => sum + one, 0);
+  const parts = [
+    ["system prompt", tokens.systemPrompt],
+    ["tools", tokens.tools],
+    ["messages", messages],
+  ] as const;
+  return (
+    <div class="token-bar" aria-hidden="true">
+      {parts.map(
+        ([name, count]) =>
+          count > 0 && (
+            <div key={name} style={{ flexGrow: count }} title={`${name}: about ${whole(count)} tokens`}>
+              <span>{name}</span>
+            </div>
+          ),
+      )}
+    </div>
+  );
+}
+
+function Part({
+  title,
+  number,
+  preview = "",
+  tokens,
+  isBroken,
+  children,
+}: {
+  readonly title: string;
+  readonly number?: number;
+  readonly preview?: string;
+  readonly tokens: number | null;
+  readonly isBroken: boolean;
+  readonly children: preact.ComponentChildren;
+}) {
+  return (
+    <details class={isBroken ? "part broken" : "part"} open={isBroken}>
+      <summary>
+        {number !== undefined && <span class="num dim">{number}</span>}
+        <span class="name">{title}</span>
+        <span class="cut dim" dir="auto">
+          {preview}
+        </span>
+        {isBroken && <span class="tag warns">first difference</span>}
+        <span class="num dim">{whole(tokens)}</span>
+      </summary>
+      {children}
+    </details>
+  );
+}
+
+type AnyPart = {
+  readonly type?: string;
+  readonly text?: string;
+  readonly name?: string;
+  readonly input?: unknown;
+  readonly output?: { readonly text?: string; readonly value?: unknown };
+};
+
+function previewOf(parts: readonly unknown[]): string {
+  const texts = (parts as readonly AnyPart[]).map(({ type, text, name, output, input }) => {
+    if (type === "tool_call") return `${name}(${JSON.stringify(input)})`;
+    if (type === "tool_result") return `${name} → ${output?.text ?? JSON.stringify(output?.value ?? "")}`;
+    return text ?? type ?? "";
+  });
+  return oneLine(texts.join(" · "), 240);
+}
+
+function MessagePart({ part }: { readonly part: unknown }) {
+  const { type, text, name, input, output } = part as AnyPart;
+  if (type === "text") return <PlainText text={text ?? ""} />;
+  if (type === "reasoning") return <PlainText text={text ?? ""} />;
+  if (type === "tool_call")
+    return (
+      <div class="message-part">
+        <h4 class="mono">{name}</h4>
+        <Fields value={input} />
+      </div>
+    );
+  if (type === "tool_result")
+    return (
+      <div class="message-part">
+        <h4 class="mono">{name} →</h4>
+        <PlainText text={output?.text ?? JSON.stringify(output ?? null, null, 2)} mono />
+      </div>
+    );
+  return <PlainText text={JSON.stringify(part, null, 2)} mono />;
+}

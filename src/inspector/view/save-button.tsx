@@ -1,0 +1,46 @@
+/**
+ * Saves what the log shows as a file, and says how far it is.
+ */
+import { useState } from "preact/hooks";
+import { messageOf } from "../api.js";
+import { saveLog } from "../save-log.js";
+import { whole } from "../state/format.js";
+import { useInspector } from "./hooks.js";
+
+type Saving =
+  | { readonly status: "none" }
+  | { readonly status: "saving"; readonly count: number }
+  | { readonly status: "failed"; readonly message: string };
+
+export function SaveButton({ sessionId, type }: { readonly sessionId: string; readonly type: string | undefined }) {
+  const { api } = useInspector();
+  const [saving, setSaving] = useState<Saving>({ status: "none" });
+  const save = async () => {
+    setSaving({ status: "saving", count: 0 });
+    try {
+      await saveLog(api, sessionId, type, (count) => setSaving({ status: "saving", count }));
+      setSaving({ status: "none" });
+    } catch (error) {
+      setSaving({ status: "failed", message: messageOf(error) });
+    }
+  };
+  const isSaving = saving.status === "saving";
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet save"
+        disabled={isSaving}
+        title="Saves the events as a file, a line of JSON each"
+        onClick={() => void save()}
+      >
+        {isSaving ? `Saving ${whole(saving.count)}…` : "Save"}
+      </button>
+      {saving.status === "failed" && (
+        <span class="warns" role="alert">
+          {saving.message}
+        </span>
+      )}
+    </>
+  );
+}

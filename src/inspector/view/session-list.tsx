@@ -1,0 +1,226 @@
+/**
+ * The sessions, newest first: what each is, how far it is, and what it costs.
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ListedSession } from "../../server/client/index.js";
+import { type AppState, type ListRow, rowsOf } from "../state/app-state.js";
+import { cost, oneLine, short, statusWord, whole } from "../state/format.js";
+import type { Route } from "../state/route.js";
+import { useInspector, useKeys } from "./hooks.js";
+import { Icon, signOfStatus } from "./icons.js";
+import { Age, Empty, Failed, RouteLink } from "./parts.js";
+
+const statuses = ["model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"] as const;
+
+export function SessionList({ list, waiting }: { readonly list: AppState["list"]; readonly waiting: number }) {
+  const inspector = useInspector();
+  const [at, setAt] = useState(0);
+  const { sessions } = list;
+  const rows = rowsOf(list);
+  const selected = Math.min(at, rows.length - 1);
+  const move = (by: number) => setAt(Math.max(0, Math.min(rows.length - 1, selected + by)));
+  const open = () => {
+    const row = rows[selected];
+    if (row !== undefined) inspector.navigate(routeTo(row.session));
+  };
+  const fold = (isOpening: boolean) => {
+    const session = rows[selected]?.session;
+    if (session?.hasChildren === true && list.children.has(session.sessionId) !== isOpening)
+      void inspector.fold(session.sessionId);
+  };
+  useKeys({
+    j: () => move(1),
+    ArrowDown: () => move(1),
+    k: () => move(-1),
+    ArrowUp: () => move(-1),
+    Home: () => setAt(0),
+    End: () => setAt(rows.length - 1),
+    Enter: open,
+    ArrowRight: () => fold(true),
+    ArrowLeft: () => fold(false),
+    a: () => inspector.navigate({ screen: "approvals" }),
+    "/": () => document.getElementById("find")?.focus(),
+  });
+  return (
+    <main class="sessions">
+      <Filters list={list} />
+      {waiting > 0 && (
+        <RouteLink to={{ screen: "approvals" }} class="banner">
+          <Icon sign="waiting" /> {waiting === 1 ? "One call waits" : `${waiting} calls wait`} for an answer
+          <kbd>a</kbd>
+        </RouteLink>
+      )}
+      {sessions.status === "failed" && <Failed message={sessions.message} retry={() => void inspector.loadList()} />}
+      {sessions.status === "loading" && <p class="loading">Loading sessions…</p>}
+      {sessions.status === "ready" && rows.length === 0 && <NoSessions list={list} />}
+      {rows.length > 0 && <Table rows={rows} unfolded={list.children} selected={selected} onSelect={setAt} />}
+      {list.next !== null && (
+        <button type="button" class="load-more" onClick={() => void inspector.loadList({ isMore: true })}>
+          Older sessions
+        </button>
+      )}
+    </main>
+  );
+}
+
+function routeTo({ sessionId }: ListedSession): Route {
+  return { screen: "session", sessionId, tab: "step" };
+}
+
+function Filters({ list }: { readonly list: AppState["list"] }) {
+  const inspector = useInspector();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const filter = (change: Partial<Pick<AppState["list"], "status" | "agent" | "find">>, waitMs = 0) => {
+    inspector.dispatch({ type: "list_filtered", filter: change });
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => void inspector.loadList(), waitMs);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <div class="filters" role="search">
+      <input
+        id="find"
+        type="search"
+        placeholder="Find a title or an id"
+        aria-label="Find a title or an id"
+        value={list.find}
+        onInput={(event) => filter({ find: event.currentTarget.value }, 200)}
+        onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+      />
+      <select
+        aria-label="Status"
+        value={list.status}
+        onChange={(event) => filter({ status: event.currentTarget.value })}
+      >
+        <option value="">Every status</option>
+        {statuses.map((status) => (
+          <option value={status} key={status}>
+            {statusWord(status)}
+          </option>
+        ))}
+      </select>
+      <select aria-label="Agent" value={list.agent} onChange={(event) => filter({ agent: event.currentTarget.value })}>
+        <option value="">Every agent</option>
+        {list.agents.map((agent) => (
+          <option value={agent} key={agent}>
+            {agent}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function NoSessions({ list }: { readonly list: AppState["list"] }) {
+  const inspector = useInspector();
+  if (list.find === "" && list.status === "" && list.agent === "")
+    return (
+      <Empty title="No sessions yet">
+        <p>They appear here as soon as an agent begins one. Try it in a terminal:</p>
+        <pre>pawl run "List the files"</pre>
+      </Empty>
+    );
+  const clear = () => {
+    inspector.dispatch({ type: "list_filtered", filter: { find: "", status: "", agent: "" } });
+    void inspector.loadList();
+  };
+  return (
+    <Empty title="No session is like that">
+      <button type="button" onClick={clear}>
+        Show all sessions
+      </button>
+    </Empty>
+  );
+}
+
+function Table({
+  rows,
+  unfolded,
+  selected,
+  onSelect,
+}: {
+  readonly rows: readonly ListRow[];
+  readonly unfolded: AppState["list"]["children"];
+  readonly selected: number;
+  readonly onSelect: (at: number) => void;
+}) {
+  const current = useRef<HTMLDivElement>(null);
+  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [selected]);
+  return (
+    <div class="table" role="listbox" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
+      <div class="row head" aria-hidden="true">
+        <span />
+        <span>Session</span>
+        <span>Agent</span>
+        <span>Status</span>
+        <span class="right">Steps</span>
+        <span class="right">Tokens</span>
+        <span class="right">Cost</span>
+        <span class="right">Active</span>
+      </div>
+      {rows.map((row, index) => (
+        <div
+          key={row.session.sessionId}
+          id={`session-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === selected}
+          class={index === selected ? "row selected" : "row"}
+          ref={index === selected ? current : null}
+          onPointerDown={() => onSelect(index)}
+        >
+          <SessionRow row={row} isUnfolded={unfolded.has(row.session.sessionId)} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function FoldButton({ sessionId, isUnfolded }: { readonly sessionId: string; readonly isUnfolded: boolean }) {
+  const inspector = useInspector();
+  const label = isUnfolded ? "Hide child sessions" : "Show child sessions";
+  return (
+    <button
+      type="button"
+      class="chip fold"
+      aria-expanded={isUnfolded}
+      aria-label={label}
+      title={`${label} (→ ←)`}
+      onClick={() => void inspector.fold(sessionId)}
+    >
+      {isUnfolded ? "▾" : "▸"} children
+    </button>
+  );
+}
+
+function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: ListRow; readonly isUnfolded: boolean }) {
+  const { sessionId, info, status, activity, updatedAt, lastRun } = session;
+  const usage = lastRun?.usage;
+  const sum = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+  const isUnknown = usage?.inputTokens === undefined && usage?.outputTokens === undefined;
+  const isWaiting = activity === "waiting";
+  return (
+    <>
+      <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
+      <span class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
+        <RouteLink to={routeTo(session)}>
+          <span dir="auto">{oneLine(info?.title ?? "") || "Without a title"}</span>
+          <span class="id mono">{sessionId.slice(0, 8)}</span>
+        </RouteLink>
+        {session.hasChildren && <FoldButton sessionId={sessionId} isUnfolded={isUnfolded} />}
+      </span>
+      <span class="dim cut agent">{info?.agent ?? ""}</span>
+      <span class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : statusWord(status)}</span>
+      <span class="right num steps" title={lastRun === null ? "" : "Steps of the last run"}>
+        {lastRun === null ? "" : whole(lastRun.steps)}
+      </span>
+      <span class="right num tokens" title={`${whole(isUnknown ? null : sum)} tokens in the last run`}>
+        {lastRun === null ? "" : short(isUnknown ? null : sum)}
+      </span>
+      <span class="right num cost">{lastRun === null ? "" : cost(usage?.costUsd, usage?.partial)}</span>
+      <span class="right dim">
+        <Age at={updatedAt} />
+      </span>
+    </>
+  );
+}

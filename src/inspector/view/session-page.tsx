@@ -1,0 +1,225 @@
+/**
+ * A session: its steps on the left, the step that is looked at on the right. Without a step in the address, the page
+ * follows the newest one.
+ */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { cost, oneLine, short, statusWord, whole } from "../state/format.js";
+import type { Route, SessionScreen, StepTab } from "../state/route.js";
+import { placeOf, type SessionNow, type SessionState } from "../state/session-state.js";
+import { isProblem } from "../state/steps.js";
+import { idOfLine, nextLine, nextStep, type TimelineLine, timelineOf } from "../state/timeline.js";
+import { FindPanel } from "./find-panel.js";
+import { useInspector, useIsNarrow, useKeys } from "./hooks.js";
+import { Icon, signOfStatus } from "./icons.js";
+import { MarkDetail } from "./mark-detail.js";
+import { Empty, Failed, RouteLink } from "./parts.js";
+import { SessionViews } from "./session-views.js";
+import { StepDetail } from "./step-detail.js";
+import { StepList } from "./step-list.js";
+import { TimePanel } from "./time-panel.js";
+
+type SessionRoute = Extract<Route, { readonly screen: "session" }>;
+
+/** How long a step must be looked at before its details are loaded, in milliseconds. */
+const restMs = 120;
+
+export function SessionPage({ session, route }: { readonly session: SessionState; readonly route: SessionRoute }) {
+  const inspector = useInspector();
+  const isNarrow = useIsNarrow();
+  const [tool, setTool] = useState("");
+  const [isFinding, setIsFinding] = useState(false);
+  const { rows, runs, marks, filter } = session;
+  const lines = useMemo(() => timelineOf({ rows, runs, marks }, filter, tool), [rows, runs, marks, filter, tool]);
+  const places = useMemo(() => new Map(lines.map((line, at) => [idOfLine(line), at])), [lines]);
+  const step = route.mark === undefined ? (route.step ?? rows.at(-1)?.key) : undefined;
+  const lineOf = (to: Pick<SessionRoute, "step" | "mark">) =>
+    places.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
+  /** Keys may come faster than the page is drawn: the address knows of all of them. */
+  const here = () => {
+    const { route: now } = inspector.state();
+    return lineOf(now.screen === "session" ? now : route);
+  };
+  const go = (to: Pick<SessionRoute, "step" | "mark">, tab: StepTab = route.tab, isReplacing = true) =>
+    inspector.navigate({ screen: "session", sessionId: session.id, tab, ...to }, { isReplacing });
+  const goToLine = (line: TimelineLine | undefined, isReplacing = true) => {
+    if (line?.kind === "step") go({ step: line.row.key }, route.tab, isReplacing);
+    if (line?.kind === "mark") go({ mark: placeOf(line.mark) }, "step", isReplacing);
+  };
+  useStepKeys({ go, step, tab: route.tab, session });
+  useMoveKeys(lines, here, (at) => goToLine(lines[at]));
+  useKeys({
+    "/": () => setIsFinding(true),
+    Escape: () => (isFinding ? setIsFinding(false) : inspector.navigate({ screen: "sessions" })),
+  });
+  if (session.now.status === "failed") return <SessionFailed message={session.now.message} />;
+  const isOneShown = isNarrow && (route.step !== undefined || route.mark !== undefined);
+  return (
+    <main class={isOneShown ? "session one-step" : "session"}>
+      <SessionHead session={session} screen="session" />
+      {rows.length === 0 && session.isIndexed ? (
+        <Empty title="No steps yet">
+          <p>The first one appears here as soon as a process takes the request.</p>
+        </Empty>
+      ) : (
+        <>
+          <div class="panes">
+            {isFinding ? (
+              <FindPanel session={session} onGo={(to) => go(to, "step")} onClose={() => setIsFinding(false)} />
+            ) : (
+              <StepList
+                session={session}
+                lines={lines}
+                selected={lineOf(route)}
+                tool={tool}
+                onTool={setTool}
+                onSelect={(line) => goToLine(line, !isNarrow)}
+              />
+            )}
+            {route.mark !== undefined && <MarkDetail session={session} place={route.mark} />}
+            {step !== undefined && (
+              <StepDetail
+                session={session}
+                step={step}
+                tab={route.tab}
+                isFollowing={route.step === undefined}
+                onTab={(tab) => go({ step }, tab)}
+                onFollow={() => go({}, "step")}
+              />
+            )}
+          </div>
+          {rows.length > 0 && <TimePanel session={session} step={step} onSelect={(key) => go({ step: key })} />}
+        </>
+      )}
+    </main>
+  );
+}
+
+/** Keys that move in the list. */
+function useMoveKeys(lines: readonly TimelineLine[], here: () => number, goTo: (at: number) => void): void {
+  useKeys({
+    j: () => goTo(nextLine(lines, here(), 1)),
+    ArrowDown: () => goTo(nextLine(lines, here(), 1)),
+    k: () => goTo(nextLine(lines, here(), -1)),
+    ArrowUp: () => goTo(nextLine(lines, here(), -1)),
+    PageDown: () => goTo(nextLine(lines, Math.min(lines.length, here() + 20) - 1, 1)),
+    PageUp: () => goTo(nextLine(lines, Math.max(-1, here() - 20), 1)),
+    Home: () => goTo(nextStep(lines, -1, 1)),
+    n: () => goTo(nextStep(lines, here(), 1, isProblem)),
+  });
+}
+
+/** Keys that do not move in the list; and loading what is looked at. */
+function useStepKeys({
+  go,
+  step,
+  tab,
+  session,
+}: {
+  readonly go: (to: Pick<SessionRoute, "step" | "mark">, tab?: StepTab, isReplacing?: boolean) => void;
+  readonly step: string | undefined;
+  readonly tab: StepTab;
+  readonly session: SessionState;
+}): void {
+  const inspector = useInspector();
+  useKeys({
+    End: () => go({}, "step"),
+    r: () => step !== undefined && go({ step }, tab === "request" ? "step" : "request"),
+    l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
+    f: () => step !== undefined && inspector.dispatch({ type: "fork", place: { step } }),
+    a: () => inspector.navigate({ screen: "approvals" }),
+  });
+  const isOver =
+    step !== undefined && session.rows.findLast(({ key }) => key === step)?.flags.includes("under_way") === false;
+  useEffect(() => {
+    if (step === undefined || !session.hasNewest) return;
+    const timer = setTimeout(() => {
+      inspector.loadStep(step);
+      if (tab === "request") inspector.loadRequest(step);
+    }, restMs);
+    return () => clearTimeout(timer);
+  }, [step, tab, isOver, session.hasNewest, session.isIndexed, session.now.status]);
+}
+
+function SessionFailed({ message }: { readonly message: string }) {
+  return (
+    <main class="session">
+      <Failed message={message} />
+      <p class="center">
+        <RouteLink to={{ screen: "sessions" }}>All sessions</RouteLink>
+      </p>
+    </main>
+  );
+}
+
+/** What the session is and how it is doing, on one line. */
+export function SessionHead({ session, screen }: { readonly session: SessionState; readonly screen: SessionScreen }) {
+  const { now, rows, live } = session;
+  if (now.status !== "ready") return <header class="session-head" aria-busy="true" />;
+  const { info, status, activity, sessionId, waiting, run } = now.value;
+  const isRunning = activity === "active" || status === "model_running" || status === "tool_running";
+  const isWaiting = waiting.length > 0;
+  return (
+    <header class="session-head">
+      <h1 class="cut" dir="auto">
+        {oneLine(info?.title ?? "") || "Without a title"}
+      </h1>
+      <span class="id mono dim" title={sessionId}>
+        {sessionId.slice(0, 8)}
+      </span>
+      <span class={isWaiting ? "state waits" : `state ${status}`}>
+        <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
+        {isWaiting ? `${waiting.length === 1 ? "1 call waits" : `${waiting.length} calls wait`}` : statusWord(status)}
+      </span>
+      {isRunning && live === "none" && (
+        <span class="dim" title="Another process drives this session, and its text is not sent here. The log is.">
+          log only
+        </span>
+      )}
+      <Facts now={now.value} steps={rows.length} run={run} />
+      {waiting[0] !== undefined && (
+        <RouteLink
+          class="button primary"
+          to={{ screen: "approvals", sessionId: waiting[0].sessionId, callKey: waiting[0].callKey }}
+        >
+          Answer
+        </RouteLink>
+      )}
+      <SessionViews sessionId={sessionId} screen={screen} />
+    </header>
+  );
+}
+
+function Facts({
+  now,
+  steps,
+  run,
+}: {
+  readonly now: SessionNow;
+  readonly steps: number;
+  readonly run: SessionNow["run"];
+}) {
+  const usage = run?.usage ?? {};
+  const { inputTokens, outputTokens, costUsd, partial } = usage;
+  const tokens =
+    inputTokens === undefined && outputTokens === undefined ? null : (inputTokens ?? 0) + (outputTokens ?? 0);
+  return (
+    <dl class="facts">
+      <div>
+        <dt>agent</dt>
+        <dd>{now.info?.agent ?? "–"}</dd>
+      </div>
+      <div>
+        <dt>steps</dt>
+        <dd class="num">{whole(steps)}</dd>
+      </div>
+      <div title={`${whole(tokens)} tokens in the last run`}>
+        <dt>tokens</dt>
+        <dd class="num">{short(tokens)}</dd>
+      </div>
+      <div title="The cost of the last run, by list prices">
+        <dt>cost</dt>
+        <dd class="num">{cost(costUsd, partial)}</dd>
+      </div>
+    </dl>
+  );
+}

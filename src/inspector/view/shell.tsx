@@ -1,0 +1,181 @@
+/**
+ * The frame of every screen: where one is, what waits, whether the page hears from the server, and the keys.
+ */
+import { useEffect, useReducer, useState } from "preact/hooks";
+import type { Inspector } from "../inspector.js";
+import type { Access, AppState } from "../state/app-state.js";
+import { ApprovalsPage } from "./approvals-page.js";
+import { CostPage } from "./cost-page.js";
+import { ForkDialog } from "./fork-dialog.js";
+import { HelpDialog } from "./help-dialog.js";
+import { InspectorContext, useInspector, useKeys } from "./hooks.js";
+import { LogPage } from "./log-page.js";
+import { OpenDialog } from "./open-dialog.js";
+import { Empty, RouteLink } from "./parts.js";
+import { ReplayPage } from "./replay-page.js";
+import { SessionList } from "./session-list.js";
+import { SessionPage } from "./session-page.js";
+
+export function Shell({ inspector }: { readonly inspector: Inspector }) {
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
+  const state = inspector.state();
+  return (
+    <InspectorContext.Provider value={inspector}>
+      {state.access === "in" ? <Inside state={state} /> : <Outside access={state.access} />}
+    </InspectorContext.Provider>
+  );
+}
+
+function Inside({ state }: { readonly state: AppState }) {
+  const inspector = useInspector();
+  useKeys({
+    "?": () => inspector.dispatch({ type: "help", isOpen: !state.isHelpOpen }),
+    s: () => inspector.navigate({ screen: "sessions" }),
+  });
+  useEffect(() => {
+    document.title = titleOf(state);
+  });
+  return (
+    <>
+      <TopBar state={state} />
+      {state.connection === "lost" && (
+        <p class="lost" role="status">
+          The connection to the server is lost. The page shows what it has, and asks again by itself.
+        </p>
+      )}
+      <Screen state={state} />
+      {state.fork !== null && state.session !== null && <ForkDialog session={state.session} place={state.fork} />}
+      <OpenDialog />
+      {state.isHelpOpen && <HelpDialog onClose={() => inspector.dispatch({ type: "help", isOpen: false })} />}
+    </>
+  );
+}
+
+function titleOf({ route, approvals, session }: AppState): string {
+  const count = approvals.count > 0 ? `(${approvals.count}${approvals.isMore ? "+" : ""}) ` : "";
+  if (route.screen === "approvals") return `${count}Approvals – Pawl`;
+  const title = session?.now.status === "ready" ? session.now.value.info?.title : undefined;
+  return `${count}${title === undefined ? "Sessions" : title.slice(0, 80)} – Pawl`;
+}
+
+function Screen({ state }: { readonly state: AppState }) {
+  const { route, session } = state;
+  switch (route.screen) {
+    case "sessions":
+      return <SessionList list={state.list} waiting={state.approvals.count} />;
+    case "approvals":
+      return <ApprovalsPage approvals={state.approvals} route={route} />;
+    case "session":
+      return session === null ? null : <SessionPage session={session} route={route} key={session.id} />;
+    case "log":
+      return session === null ? null : <LogPage session={session} route={route} key={session.id} />;
+    case "cost":
+      return session === null ? null : <CostPage session={session} key={session.id} />;
+    case "replay":
+      return session === null ? null : <ReplayPage session={session} key={session.id} />;
+  }
+}
+
+function TopBar({ state }: { readonly state: AppState }) {
+  const inspector = useInspector();
+  const { route, approvals, connection } = state;
+  const isSessions = route.screen !== "approvals";
+  return (
+    <header class="top">
+      <RouteLink to={{ screen: "sessions" }} class="brand" title="All sessions">
+        <Mark />
+        Pawl
+      </RouteLink>
+      <nav aria-label="Screens">
+        <RouteLink to={{ screen: "sessions" }} aria-current={isSessions ? "page" : undefined}>
+          Sessions
+        </RouteLink>
+        <RouteLink to={{ screen: "approvals" }} aria-current={isSessions ? undefined : "page"}>
+          Approvals
+          {approvals.count > 0 && (
+            <span class="badge num">
+              {approvals.count}
+              {approvals.isMore && "+"}
+            </span>
+          )}
+        </RouteLink>
+      </nav>
+      <span class={`connection ${connection}`} role="status">
+        {connection === "open" ? "live" : connection === "lost" ? "offline" : "connecting"}
+      </span>
+      <ThemeButton />
+      <button
+        type="button"
+        class="quiet icon-button"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={() => inspector.dispatch({ type: "help", isOpen: true })}
+      >
+        ?
+      </button>
+    </header>
+  );
+}
+
+/** A tooth and its pawl. */
+function Mark() {
+  return (
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="mark">
+      <path d="M2 13 8 3l1.5 4H14L8 13Z" fill="currentColor" />
+    </svg>
+  );
+}
+
+type Theme = "system" | "light" | "dark";
+const nextTheme = { system: "dark", dark: "light", light: "system" } as const;
+
+function ThemeButton() {
+  const [theme, setTheme] = useState<Theme>(() => themeIn(localStorage.getItem("pawl.theme")));
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem("pawl.theme", theme);
+  }, [theme]);
+  const label = `Colours: ${theme}`;
+  return (
+    <button
+      type="button"
+      class="quiet icon-button"
+      aria-label={label}
+      title={label}
+      onClick={() => setTheme(nextTheme[theme])}
+    >
+      <svg viewBox="0 0 12 12" width="14" height="14" aria-hidden="true">
+        <circle cx="6" cy="6" r="4.5" fill="none" stroke="currentColor" />
+        <path d={theme === "light" ? "" : "M6 1.5a4.5 4.5 0 0 1 0 9Z"} fill="currentColor" />
+        {theme === "dark" && <circle cx="6" cy="6" r="4.5" fill="currentColor" />}
+      </svg>
+    </button>
+  );
+}
+
+function themeIn(text: string | null): Theme {
+  return text === "light" || text === "dark" ? text : "system";
+}
+
+const reasons: { readonly [access in Exclude<Access, "in" | "checking">]: readonly [title: string, text: string] } = {
+  no_key: [
+    "This page needs a link",
+    "The link has a code that lets this browser in. It is printed by the server at its start.",
+  ],
+  used: ["This link was used before, or is too old", "A link is good once, for ten minutes. Get another one."],
+  refused: ["The server lets this page in no more", "A page is let in for a day. Get another link."],
+};
+
+function Outside({ access }: { readonly access: Exclude<Access, "in"> }) {
+  if (access === "checking") return <p class="loading center">…</p>;
+  const [title, text] = reasons[access];
+  return (
+    <main class="outside">
+      <Empty title={title}>
+        <p>{text}</p>
+        <pre>pawl ui</pre>
+      </Empty>
+    </main>
+  );
+}

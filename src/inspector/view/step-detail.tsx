@@ -1,0 +1,166 @@
+/**
+ * One step: what the model said, each call with its input, answer and output, and the request as it was sent.
+ */
+import { useEffect } from "preact/hooks";
+import { breakText, cacheBreakOf } from "../state/cache-break.js";
+import { duration, exactTime, whole } from "../state/format.js";
+import type { StepTab } from "../state/route.js";
+import type { SessionState } from "../state/session-state.js";
+import { itemsOf } from "../state/step-items.js";
+import type { StepRow } from "../state/steps.js";
+import { Attempts } from "./attempts.js";
+import { EventLines } from "./event-lines.js";
+import { ForkButton } from "./fork-button.js";
+import { HookLines } from "./hook-lines.js";
+import { useInspector } from "./hooks.js";
+import { Empty, RouteLink, Tabs } from "./parts.js";
+import { RawEntries } from "./raw-entries.js";
+import { RequestTab } from "./request-view.js";
+import { StepItems } from "./step-items.js";
+
+export type StepDetailProps = {
+  readonly session: SessionState;
+  readonly step: string;
+  readonly tab: StepTab;
+  readonly isFollowing: boolean;
+  readonly onTab: (tab: StepTab) => void;
+  readonly onFollow: () => void;
+};
+
+const tabs = [
+  ["step", "Step"],
+  ["request", "Request"],
+  ["events", "Events"],
+  ["raw", "Raw"],
+] as const;
+
+export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }: StepDetailProps) {
+  const row = session.rows.findLast(({ key }) => key === step);
+  if (row === undefined)
+    return (
+      <section class="step-detail">
+        {session.isIndexed ? (
+          <Empty title="There is no such step">
+            <button type="button" onClick={onFollow}>
+              Show the newest step
+            </button>
+          </Empty>
+        ) : (
+          <p class="loading">Loading…</p>
+        )}
+      </section>
+    );
+  return (
+    <section class="step-detail" aria-label={`Step ${row.index}`}>
+      <div class="step-head">
+        <RouteLink to={{ screen: "session", sessionId: session.id, tab: "step" }} class="back">
+          ‹ Steps
+        </RouteLink>
+        <h2>
+          Step <span class="num">{row.index}</span>
+        </h2>
+        <StepFacts row={row} />
+        <ForkButton place={{ step }} />
+        {!isFollowing && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={onFollow}
+            title="Show the newest step, and each one that follows (End)"
+          >
+            Newest
+          </button>
+        )}
+        {isFollowing && <span class="following">following</span>}
+      </div>
+      <Tabs names={tabs} selected={tab} onSelect={onTab} label="Views of this step" />
+      <div class="step-body" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
+        {tab === "step" && <StepOverview session={session} row={row} />}
+        {tab === "request" && <RequestTab session={session} row={row} key={row.key} />}
+        {tab === "events" && <EventLines events={session.details.get(step)?.events ?? []} />}
+        {tab === "raw" && <RawEntries session={session} row={row} />}
+      </div>
+    </section>
+  );
+}
+
+function StepFacts({ row }: { readonly row: StepRow }) {
+  return (
+    <dl class="facts">
+      {row.attempts > 1 && (
+        <div>
+          <dt>attempts</dt>
+          <dd class="num">{row.attempts}</dd>
+        </div>
+      )}
+      <div title={`Began ${exactTime(row.startedAt)}`}>
+        <dt>time</dt>
+        <dd class="num">{duration(row.ms)}</dd>
+      </div>
+      <div title="Tokens that the model read: those from its cache, and new ones">
+        <dt>in</dt>
+        <dd class="num">
+          {whole(row.input)}
+          {row.cacheRead !== null && row.cacheRead > 0 && <span class="dim"> ({whole(row.cacheRead)} cached)</span>}
+        </dd>
+      </div>
+      <div title="Tokens that the model wrote">
+        <dt>out</dt>
+        <dd class="num">{whole(row.output)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+/** Says if the request differs from the one before, and what that costs. */
+function CacheLine({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
+  const inspector = useInspector();
+  const before = session.rows[session.rows.indexOf(row) - 1];
+  const found = cacheBreakOf(session.traces.get(row.key), before && session.traces.get(before.key));
+  const isBroken = found !== null;
+  useEffect(() => {
+    if (isBroken) inspector.loadRequest(row.key);
+  }, [isBroken, row.key]);
+  if (found === null) return null;
+  const request = session.requests.get(row.key);
+  const lost = request?.status === "ready" ? (request.value.difference?.tokensLost ?? null) : null;
+  return (
+    <p class="note warn cache-line">
+      The cache broke at {breakText(found)}
+      {lost === null ? "." : `: about ${whole(lost)} tokens cannot come from it.`}{" "}
+      <RouteLink to={{ screen: "session", sessionId: session.id, step: row.key, tab: "request" }}>
+        Show the request
+      </RouteLink>
+    </p>
+  );
+}
+
+function StepOverview({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
+  const details = session.details.get(row.key);
+  const { partial } = session;
+  const own = partial !== null && partial.runId === row.runId && partial.modelCallIndex === row.index ? partial : null;
+  const events = details?.events ?? [];
+  const trace = session.traces.get(row.key);
+  const attempts = trace?.attempts ?? [];
+  const items = itemsOf(events, own, attempts.length > 0);
+  const head = session.runs.get(row.runId);
+  const isFirst = session.rows.find(({ runId }) => runId === row.runId)?.key === row.key;
+  const hasInput = items.some((item) => item.kind === "input" && item.how === "Request");
+  const request =
+    isFirst && head !== undefined && !hasInput
+      ? [{ kind: "input", how: "Request", text: head.text, by: head.by } as const]
+      : [];
+  const isLoading = details === undefined && own === null;
+  return (
+    <>
+      <Attempts attempts={attempts} key={row.key} />
+      <CacheLine session={session} row={row} />
+      <StepItems items={[...request, ...items]} sessionId={session.id} hooks={trace?.hooks ?? []} />
+      <HookLines hooks={(trace?.hooks ?? []).filter(({ callKey }) => callKey === undefined)} />
+      {isLoading && <p class="loading">Loading…</p>}
+      {!isLoading && items.length === 0 && row.flags.includes("under_way") && (
+        <p class="loading">The model has not said anything yet.</p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,208 @@
+/**
+ * What a step shows, part by part.
+ */
+
+import { age, duration, exactTime, oneLine } from "../state/format.js";
+import type { StepTrace } from "../state/session-state.js";
+import type { CallAnswer, CallItem, StepItem } from "../state/step-items.js";
+import { ChildSession } from "./child-session.js";
+import { HookLines } from "./hook-lines.js";
+import { Icon, type Sign, signOfOutcome, signOfStatus } from "./icons.js";
+import { Markdown } from "./markdown.js";
+import { OutputView } from "./output-view.js";
+import { Fields, PlainText, RouteLink } from "./parts.js";
+
+type Hooks = StepTrace["hooks"];
+
+/** @param hooks those that ran; each stands with the call that it ran for */
+export function StepItems({
+  items,
+  sessionId,
+  hooks = [],
+}: {
+  readonly items: readonly StepItem[];
+  readonly sessionId: string;
+  readonly hooks?: Hooks;
+}) {
+  return (
+    <>
+      {items.map((item, index) => (
+        <Item
+          item={item}
+          sessionId={sessionId}
+          hooks={hooks}
+          key={item.kind === "call" ? item.callKey : `${item.kind} ${index}`}
+        />
+      ))}
+    </>
+  );
+}
+
+function Item({
+  item,
+  sessionId,
+  hooks,
+}: {
+  readonly item: StepItem;
+  readonly sessionId: string;
+  readonly hooks: Hooks;
+}) {
+  switch (item.kind) {
+    case "input":
+      return (
+        <article class="said user">
+          <h3>
+            {item.how}
+            {item.by !== null && <span class="dim"> by {item.by}</span>}
+          </h3>
+          <PlainText text={item.text} />
+        </article>
+      );
+    case "text":
+      return (
+        <article class={item.isOpen ? "said model open" : "said model"}>
+          <Markdown text={item.text} />
+        </article>
+      );
+    case "reasoning":
+      return (
+        <details class="reasoning" open={item.isOpen}>
+          <summary>Reasoning{item.isOpen ? "" : `: ${oneLine(item.text, 100)}`}</summary>
+          <Markdown text={item.text} />
+        </details>
+      );
+    case "note":
+      return <Note item={item} />;
+    case "final":
+      return <Final result={item.result} />;
+    case "call":
+      return <Call item={item} sessionId={sessionId} hooks={hooks.filter(({ callKey }) => callKey === item.callKey)} />;
+  }
+}
+
+function Note({ item }: { readonly item: Extract<StepItem, { readonly kind: "note" }> }) {
+  if (item.text === null) return <p class={`note ${item.tone}`}>{item.title}</p>;
+  return (
+    <details class={`note ${item.tone}`} open={item.tone === "bad"}>
+      <summary>{item.title}</summary>
+      <PlainText text={item.text} />
+    </details>
+  );
+}
+
+function Final({ result }: { readonly result: Extract<StepItem, { readonly kind: "final" }>["result"] }) {
+  const reason = "reason" in result ? result.reason : "";
+  const error = "error" in result ? result.error : undefined;
+  const isPlain = result.status === "completed";
+  return (
+    <article class={isPlain ? "final" : "final ended"}>
+      <h3>
+        <Icon sign={signOfStatus(result.status)} />
+        {isPlain ? "Answer" : `The run ${result.status === "aborted" ? "was aborted" : "failed"}`}
+        {reason !== "stop" && <span class="dim mono"> {reason}</span>}
+      </h3>
+      <Markdown text={result.text} />
+      {error !== undefined && <PlainText text={`${error.code}: ${error.message}`} mono />}
+    </article>
+  );
+}
+
+function Call({
+  item,
+  sessionId,
+  hooks,
+}: {
+  readonly item: CallItem;
+  readonly sessionId: string;
+  readonly hooks: Hooks;
+}) {
+  const { name, input, writing, outcome, ms, asked, answers, output, tries, steps, childId, isLate } = item;
+  const isAsking = asked !== null && outcome === null && answers.length === 0;
+  const sign: Sign = isAsking ? "waiting" : signOfOutcome(outcome);
+  return (
+    <article class={isAsking ? "call asking" : "call"} aria-label={`Call of ${name}`}>
+      <header>
+        <Icon sign={sign} label={isAsking ? "waits" : (outcome ?? "under way")} />
+        <h3 class="mono">{name}</h3>
+        {item.isRepaired && <span class="tag">repaired</span>}
+        {isLate && <span class="tag">late</span>}
+        <span class="outcome dim">
+          {isAsking ? "waits for an answer" : (outcome ?? (writing === null ? "" : "writing…"))}
+        </span>
+        <span class="num dim">{ms === null ? "" : duration(ms)}</span>
+      </header>
+      {writing !== null && <PlainText text={writing} mono />}
+      {input !== undefined && (
+        <div>
+          <Fields value={input} />
+        </div>
+      )}
+      {isAsking && (
+        <p class="ask">
+          {asked.question ?? "This call needs an answer."}{" "}
+          <RouteLink class="button primary" to={{ screen: "approvals", sessionId, callKey: item.callKey }}>
+            Answer
+          </RouteLink>
+        </p>
+      )}
+      {answers.map((answer) => (
+        <AnswerLine answer={answer} input={input} key={answer.at} />
+      ))}
+      {tries.map(({ attempt, message, retryInMs }) => (
+        <p class="note bad" key={attempt}>
+          Attempt {attempt} failed: {message} Tried again after {duration(retryInMs)}.
+        </p>
+      ))}
+      {steps.map((step) => (
+        <p class="tool-step" key={step.step}>
+          <Icon sign={signOfOutcome(step.outcome)} label={step.outcome} />
+          <span class="mono">{step.step}</span>
+          <span class="num dim">{duration(step.ms)}</span>
+        </p>
+      ))}
+      {childId !== null && (
+        <ChildSession childId={childId} shown={(items) => <StepItems items={items} sessionId={childId} />} />
+      )}
+      {output !== null && <OutputView output={output} isError={item.isError} sessionId={sessionId} />}
+      <HookLines hooks={hooks} />
+    </article>
+  );
+}
+
+const answerWords: { readonly [answer: string]: string } = {
+  approve: "Approved",
+  modify: "Approved with changes",
+  deny: "Denied",
+  abort: "Denied, and the run stopped",
+  rerun: "To run again",
+  result: "The result was given",
+  fail: "Counted as failed",
+  reply: "Answered",
+  decline: "Declined",
+  expired: "Expired before anybody answered",
+};
+
+export function answerWord(answer: string): string {
+  return answerWords[answer] ?? answer;
+}
+
+function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly input: unknown }) {
+  const { by, note, at } = answer;
+  return (
+    <div class="answer-line">
+      <p>
+        {answerWord(answer.answer)}
+        {by !== null && <> by {by}</>}
+        {note !== null && <>: {note}</>}
+        <time class="dim num" title={exactTime(at)}>
+          {" "}
+          {age(at, Date.now()) === "now" ? "now" : `${age(at, Date.now())} ago`}
+        </time>
+      </p>
+      {answer.input !== undefined && JSON.stringify(answer.input) !== JSON.stringify(input) && (
+        <Fields value={answer.input} />
+      )}
+      {answer.value !== undefined && <Fields value={answer.value} />}
+    </div>
+  );
+}

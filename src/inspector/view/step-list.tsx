@@ -1,0 +1,181 @@
+/**
+ * The steps of a session, one line each, live: what each called, how long it took, and how much the model read.
+ */
+import { useMemo } from "preact/hooks";
+import { clockTime, duration, oneLine, short, whole } from "../state/format.js";
+import { type Mark, markText } from "../state/marks.js";
+import type { SessionState } from "../state/session-state.js";
+import type { StepFilter } from "../state/steps.js";
+import {
+  type Counts,
+  callsText,
+  countsOf,
+  idOfLine,
+  signOfStep,
+  type TimelineLine,
+  toolsIn,
+} from "../state/timeline.js";
+import { useInspector } from "./hooks.js";
+import { Icon, signOfStatus } from "./icons.js";
+import { WindowedList } from "./windowed-list.js";
+
+/** As in the style sheet. */
+const rowHeight = 28;
+
+export type StepListProps = {
+  readonly session: SessionState;
+  readonly lines: readonly TimelineLine[];
+  readonly selected: number;
+  /** Only steps that call this tool are shown; empty: all. */
+  readonly tool: string;
+  readonly onTool: (name: string) => void;
+  readonly onSelect: (line: TimelineLine) => void;
+};
+
+export function StepList({ session, lines, selected, tool, onTool, onSelect }: StepListProps) {
+  const counts = useMemo(() => countsOf(session.rows), [session.rows]);
+  const tools = useMemo(() => toolsIn(session.rows), [session.rows]);
+  const isWriting = session.partial !== null;
+  return (
+    <section class="step-list" aria-label="Steps">
+      <StepFilters session={session} counts={counts} tools={tools} tool={tool} onTool={onTool} />
+      <WindowedList items={lines} rowHeight={rowHeight} label="Steps" selected={selected} idOf={idOfLine}>
+        {(line, index) =>
+          line.kind === "run" ? (
+            <RunLine key={idOfLine(line)} line={line} />
+          ) : (
+            <div
+              key={idOfLine(line)}
+              id={idOfLine(line)}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === selected}
+              aria-setsize={lines.length}
+              aria-posinset={index + 1}
+              class={`line ${line.kind}${index === selected ? " selected" : ""}`}
+              onClick={() => onSelect(line)}
+            >
+              {line.kind === "mark" ? (
+                <MarkLine mark={line.mark} />
+              ) : (
+                <StepLine line={line} isWriting={isWriting && index === lines.length - 1} />
+              )}
+            </div>
+          )
+        }
+      </WindowedList>
+      {!session.isIndexed && <p class="loading">Loading steps…</p>}
+    </section>
+  );
+}
+
+function RunLine({ line }: { readonly line: Extract<TimelineLine, { readonly kind: "run" }> }) {
+  const { head, at, runId } = line;
+  const result = head?.result ?? null;
+  const queued = head === null || head.queuedAt === null ? 0 : head.at - head.queuedAt;
+  return (
+    <div class="line run" id={idOfLine(line)} role="presentation">
+      <span class="cut" dir="auto">
+        {head === null ? `Run ${runId.slice(0, 8)}` : oneLine(head.text) || "Run"}
+      </span>
+      {result !== null && result.status !== "completed" && (
+        <Icon sign={signOfStatus(result.status)} label={`${result.status}`} />
+      )}
+      <span class="num dim" title={queued > 0 ? `Queued for ${duration(queued)}` : undefined}>
+        {clockTime(at)}
+      </span>
+    </div>
+  );
+}
+
+function MarkLine({ mark }: { readonly mark: Mark }) {
+  const { text, figure, tone } = markText(mark);
+  return (
+    <>
+      <span class={`cut ${tone}`} dir="auto">
+        {text}
+      </span>
+      <span class="num dim">{figure}</span>
+    </>
+  );
+}
+
+const signLabels = {
+  running: "under way",
+  waiting: "waits",
+  failed: "failed",
+  retried: "an attempt failed",
+  done: "done",
+} as const;
+
+function StepLine({
+  line: { row },
+  isWriting,
+}: {
+  readonly line: Extract<TimelineLine, { readonly kind: "step" }>;
+  readonly isWriting: boolean;
+}) {
+  const sign = signOfStep(row);
+  const isUnderWay = row.flags.includes("under_way");
+  const text =
+    row.calls.length > 0 ? callsText(row.calls) : isWriting ? "writing…" : isUnderWay ? "thinking…" : "answer";
+  return (
+    <>
+      <span class="num dim index">{row.index}</span>
+      <Icon sign={sign} label={signLabels[sign]} />
+      <span class={row.calls.length > 0 ? "cut mono" : "cut dim"}>{text}</span>
+      <span class="num right">{isUnderWay && sign !== "waiting" ? "" : duration(row.ms)}</span>
+      <span class="num right dim" title={`${whole(row.input)} tokens read by the model`}>
+        {row.input === null ? "" : short(row.input)}
+      </span>
+    </>
+  );
+}
+
+function StepFilters({
+  session: { id, filter },
+  counts,
+  tools,
+  tool,
+  onTool,
+}: {
+  readonly session: SessionState;
+  readonly counts: Counts;
+  readonly tools: readonly string[];
+  readonly tool: string;
+  readonly onTool: (name: string) => void;
+}) {
+  const inspector = useInspector();
+  const choose = (chosen: StepFilter) =>
+    inspector.dispatch({ type: "session", id, action: { type: "filtered", filter: chosen } });
+  const one = (name: StepFilter, label: string, count: number | null) =>
+    (count === null || count > 0 || filter === name) && (
+      <button type="button" class="chip" aria-pressed={filter === name} onClick={() => choose(name)} key={name}>
+        {label}
+        {count !== null && <span class="num">{count}</span>}
+      </button>
+    );
+  return (
+    <div class="step-filters">
+      {one("all", "All", null)}
+      {one("failed", "Failed", counts.failed)}
+      {one("waiting", "Waiting", counts.waiting)}
+      {one("retried", "Retried", counts.retried)}
+      {one("slow", "Slow", counts.slow)}
+      {(tools.length > 1 || tool !== "") && (
+        <select
+          aria-label="Only steps that call this tool"
+          value={tool}
+          onChange={(event) => onTool(event.currentTarget.value)}
+        >
+          <option value="">All tools</option>
+          {tools.map((name) => (
+            <option value={name} key={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * The rows of a waterfall: a line for each step, its bars at their places in time. A click shows the step.
+ */
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { clockTime, duration } from "../state/format.js";
+import type { SessionState } from "../state/session-state.js";
+import type { StepRow } from "../state/steps.js";
+import type { TimeAxis } from "../state/time-axis.js";
+import { callsText } from "../state/timeline.js";
+import { type Bar, type WaterfallRow, waterfallOf } from "../state/waterfall.js";
+
+export type WaterfallRowsProps = {
+  readonly rows: readonly StepRow[];
+  readonly traces: SessionState["traces"];
+  readonly now: number;
+  readonly selected: string | undefined;
+  readonly onSelect: (key: string) => void;
+};
+
+/** The height of one line of bars. */
+const laneHeight = 7;
+
+export function WaterfallRows({ rows, traces, now, selected, onSelect }: WaterfallRowsProps) {
+  const box = useRef<HTMLOListElement>(null);
+  const isOpen = rows.at(-1)?.flags.includes("under_way") === true;
+  const { axis, rows: lines } = useMemo(() => waterfallOf(rows, traces, now), [rows, traces, isOpen ? now : 0]);
+  useLayoutEffect(() => {
+    box.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [selected]);
+  return (
+    <div class="waterfall">
+      <AxisLine axis={axis} />
+      <ol ref={box}>
+        {lines.map((line) => (
+          <Line
+            key={line.row.key}
+            line={line}
+            axis={axis}
+            isSelected={line.row.key === selected}
+            onSelect={() => onSelect(line.row.key)}
+          />
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Line({
+  line: { row, bars, lanes },
+  axis,
+  isSelected,
+  onSelect,
+}: {
+  readonly line: WaterfallRow;
+  readonly axis: TimeAxis;
+  readonly isSelected: boolean;
+  readonly onSelect: () => void;
+}) {
+  const name = row.calls.length === 0 ? "answer" : callsText(row.calls);
+  return (
+    <li>
+      <button
+        type="button"
+        class={isSelected ? "fall-line selected" : "fall-line"}
+        aria-current={isSelected ? "step" : undefined}
+        aria-label={`Step ${row.index}: ${bars.map((bar) => `${bar.label} ${lengthOf(bar)}`).join(", ")}`}
+        onClick={onSelect}
+      >
+        <span class="num dim">{row.index}</span>
+        <span class="cut mono">{name}</span>
+        <span class="bars" style={{ height: `${lanes * laneHeight + 5}px` }}>
+          {bars.map((bar) => (
+            <BarView bar={bar} axis={axis} key={`${bar.kind} ${bar.from} ${bar.lane} ${bar.label}`} />
+          ))}
+        </span>
+        <span class="num right dim">{duration(row.ms)}</span>
+      </button>
+    </li>
+  );
+}
+
+function lengthOf({ from, to }: Bar): string {
+  return duration(to - from);
+}
+
+function BarView({ bar, axis }: { readonly bar: Bar; readonly axis: TimeAxis }) {
+  const { kind, label, lane, from, to } = bar;
+  const [start, end] = [axis.place(from), axis.place(to)];
+  return (
+    <span
+      class={`bar ${kind}`}
+      title={`${label}: ${lengthOf(bar)}`}
+      style={{ left: `${start * 100}%`, width: `${(end - start) * 100}%`, top: `${lane * laneHeight + 3}px` }}
+    />
+  );
+}
+
+/** The times at the edges, and how much is folded at each fold. */
+function AxisLine({ axis: { stretches } }: { readonly axis: TimeAxis }) {
+  const [first, last] = [stretches[0], stretches.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const folds = stretches.filter(({ isFolded }) => isFolded);
+  return (
+    <div class="axis dim num" aria-hidden="true">
+      <div>
+        <span>{clockTime(first.from)}</span>
+        {folds.length <= 6 &&
+          folds.map(({ start, end, from, to }) => (
+            <span class="folded" key={start} style={{ left: `${((start + end) / 2) * 100}%` }}>
+              {duration(to - from)} folded
+            </span>
+          ))}
+        <span>{clockTime(last.to)}</span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+/**
+ * Drives a session and its family until nothing is left to do now: what one invocation of `drive` does.
+ *
+ * 1. What has happened is in the log, so an invocation may be repeated at any time. Each goes on where the log ends.
+ * 2. A process that has lost its invocation may still be at work. The lease keeps it and its successor apart.
+ * 3. An invocation that is cut off leaves its sessions, so that the next one can drive them.
+ */
+import { createWorker, PawlError, type Store, type WorkerReport, type WorkingAgent } from "../index.js";
+import { type Look, lookAtFamily } from "./family.js";
+
+type WorkingSession = ReturnType<WorkingAgent["session"]>;
+
+/** The part of an agent that the object uses. */
+export type DispatchedAgent = Omit<WorkingAgent, "session"> & {
+  /** A session of the agent. */
+  readonly session: (sessionId: string) => WorkingSession & {
+    /** Gives the session back. */
+    readonly leave: (options: { readonly graceMs: number }) => Promise<void>;
+  };
+};
+
+export type DrivePlace = {
+  readonly store: Store;
+  readonly agents: readonly DispatchedAgent[];
+  /** For how long calls that run may go on when the invocation is cut off, in milliseconds. */
+  readonly graceMs: number;
+};
+
+/**
+ * What is left: the sessions of the family that others hold, and the next time that one of them waits for.
+ * @param signal aborted when the invocation is cut off
+ * @throws the error for which a session could not be carried on: the invocation is to be repeated
+ */
+export async function driveFamily(sessionId: string, place: DrivePlace, signal: AbortSignal): Promise<Look> {
+  const { store, agents, graceMs } = place;
+  const driven = new Map<string, DispatchedAgent>();
+  const errors: unknown[] = [];
+  let look: Look = { due: [], dueAt: null };
+  // The session itself is tried at once: whoever calls for a drive has mostly posted something to it.
+  let isTried = false;
+  const leave = (): void => {
+    for (const [id, agent] of driven) void agent.session(id).leave({ graceMs }).catch(nothingMore);
+  };
+  const onReport = (report: WorkerReport): void => {
+    if (report.type === "refused" && !isGone(report.error)) errors.push(report.error);
+    if (report.type === "left") driven.delete(report.sessionId);
+    if (report.type !== "taken") return;
+    const agent = agents.find(({ options }) => (options.name ?? "agent") === report.agent);
+    if (agent !== undefined) driven.set(report.sessionId, agent);
+    if (signal.aborted) leave();
+  };
+  const due = async (now: number): Promise<readonly string[]> => {
+    if (signal.aborted) return [];
+    if (!isTried) {
+      isTried = true;
+      return [sessionId];
+    }
+    look = await lookAtFamily(store, sessionId, now);
+    return look.due;
+  };
+  const worker = createWorker({ store: withDue(store, due), agents, onReport });
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    await worker.runUntilIdle();
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+  if (signal.aborted) throw new Error(`The invocation that drove session ${sessionId} was cut off.`);
+  if (errors.length > 0) throw errors[0];
+  return look;
+}
+
+/** There is no such session, or no longer: nothing is to be done. */
+function isGone(error: unknown): boolean {
+  return error instanceof PawlError && error.code === "no_session";
+}
+
+/** The store has failed, or the session's children are not known: their leases end by themselves. */
+function nothingMore(error: unknown): void {
+  if (!(error instanceof PawlError)) throw error;
+}
+
+/** The same store, in which only the sessions of one family are due. It may be an instance of a class. */
+function withDue(store: Store, due: Store["due"]): Store {
+  return new Proxy(store, {
+    get(_, name) {
+      if (name === "due") return due;
+      const member: unknown = Reflect.get(store, name);
+      return typeof member === "function" ? member.bind(store) : member;
+    },
+  });
+}

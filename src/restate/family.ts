@@ -1,0 +1,43 @@
+/**
+ * What is to be done in the family of a session: the session itself, the sessions below it, and those above it.
+ */
+import { dueAt, hasCalls, initialState } from "../core/index.js";
+import type { State, Status, Store } from "../index.js";
+
+export type Look = {
+  /** The sessions that ask for a driver now. */
+  readonly due: readonly string[];
+  /** When the first session of the family asks for a driver, in epoch milliseconds; null if none does. */
+  readonly dueAt: number | null;
+};
+
+/** A session in one of these has a run that has not ended. */
+const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
+
+/** A run may go on in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
+export async function lookAtFamily(store: Store, sessionId: string, now: number): Promise<Look> {
+  const due: string[] = [];
+  const times: number[] = [];
+  const known = new Set<string>();
+  const open = [sessionId];
+  for (let id = open.shift(); id !== undefined; id = open.shift()) {
+    if (known.has(id)) continue;
+    known.add(id);
+    // In this order: a message leaves the inbox in the commit that changes the state.
+    const isPosted = (await store.inbox(id)).length > 0;
+    const state = (await store.load(id))?.state ?? initialState;
+    const at = isPosted ? 0 : dueAt(state);
+    if (at !== null) times.push(at);
+    if (at !== null && at <= now) due.push(id);
+    const parent = state.session?.parent?.sessionId;
+    const below = await store.list({ parent: id, status: openStatuses });
+    open.push(...(parent === undefined ? [] : [parent]), ...childrenIn(state), ...below.map((one) => one.sessionId));
+  }
+  return { due, dueAt: times.length === 0 ? null : Math.min(...times) };
+}
+
+/** The children that a state waits for. They may have ended without having told it. */
+function childrenIn(state: State): readonly string[] {
+  if (!hasCalls(state)) return [];
+  return state.calls.flatMap((call) => ("childId" in call && call.childId !== undefined ? [call.childId] : []));
+}

@@ -1,0 +1,99 @@
+/**
+ * `pawl/restate`: Restate drives the sessions of a store. Needs the package `@restatedev/restate-sdk`.
+ *
+ * Restate dispatches; the driver of Pawl and the store do the work. Each session is a virtual object of Restate. Its exclusive
+ * handler `drive` carries the session on until it rests or waits, and nothing is held while it waits. The log says what has
+ * happened, so Restate may call `drive` at any time and as often as it likes.
+ */
+import type { VirtualObjectDefinition } from "@restatedev/restate-sdk";
+import { createClient, PawlError, type Store } from "../index.js";
+import type { DispatchedAgent } from "./drive.js";
+import { createHandlers, type PawlHandlers } from "./handlers.js";
+import { importRestateSdk, type RestateSdk } from "./sdk.js";
+
+export type { DispatchedAgent } from "./drive.js";
+export type { PawlHandlers } from "./handlers.js";
+export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, Wake } from "./requests.js";
+
+/** What the virtual object drives, and how. */
+export type PawlObjectOptions = {
+  /** The store of the agents. All services share it: a PostgreSQL database, or a SQLite file on one machine. */
+  readonly store: Store;
+  /** The agents whose sessions are driven, with those that they reach through handoffs. `engine.agents` fits. */
+  readonly agents: readonly DispatchedAgent[];
+  /** The name of the object in Restate. Default: `Pawl`. */
+  readonly name?: string;
+  /**
+   * For how long running calls may go on when Restate cuts an invocation off, for example because it restarts: milliseconds,
+   * 60,000.
+   */
+  readonly graceMs?: number;
+};
+
+/**
+ * Makes a virtual object of Restate whose keys are sessions: `createEndpointHandler({ services: [await pawlObject(…)] })`.
+ *
+ * On Node 20 it adds `Promise.withResolvers` to the process: the SDK needs it, and Node has it from version 22 on.
+ * @throws PawlError `bad_configuration`; `missing_package` without `@restatedev/restate-sdk`
+ */
+export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObjectDefinition<string, PawlHandlers>> {
+  checkOptions(options);
+  const { store, agents, name = "Pawl", graceMs = 60_000 } = options;
+  const sdk = await importRestateSdk();
+  return sdk.object({
+    name,
+    handlers: createHandlers(sdk, name, { store, agents, graceMs, client: createClient({ store }) }),
+    options: {
+      // An attempt lasts as long as the run does.
+      inactivityTimeout: longestAttemptMs,
+      abortTimeout: longestAttemptMs,
+      // A store may be away for long, and an agent may be missing until the next deployment.
+      retryPolicy: { initialInterval: 100, exponentiationFactor: 2, maxInterval: 30_000, maxAttempts: 1_000_000 },
+      asTerminalError: (error: unknown) => refusalOf(sdk, error),
+    },
+  });
+}
+
+const longestAttemptMs = 7 * 24 * 3_600_000;
+
+const known: { readonly [Name in keyof PawlObjectOptions]-?: (value: unknown) => boolean } = {
+  store: (value) => typeof value === "object" && value !== null,
+  agents: Array.isArray,
+  name: (value) => value === undefined || (typeof value === "string" && value !== ""),
+  graceMs: (value) => value === undefined || (Number.isFinite(value) && Number(value) >= 0),
+};
+
+function checkOptions(options: PawlObjectOptions): void {
+  if (typeof options !== "object" || options === null)
+    throw new PawlError("bad_configuration", "The options of pawlObject() must be an object.");
+  for (const option of Object.keys(options))
+    if (!Object.hasOwn(known, option))
+      throw new PawlError(
+        "bad_configuration",
+        `pawlObject() has no option ${JSON.stringify(option.slice(0, 100))}. It has ${Object.keys(known).join(", ")}.`,
+      );
+  const wrong = Object.entries(known).find(
+    ([option, takes]) => !takes(Object.getOwnPropertyDescriptor(options, option)?.value),
+  );
+  if (wrong !== undefined)
+    throw new PawlError(
+      "bad_configuration",
+      `The option ${wrong[0]} of pawlObject() is missing or of a wrong kind. See PawlObjectOptions.`,
+    );
+}
+
+/** What a request cannot get however often it is repeated, by the code of the error. Everything else may pass. */
+const refusals: ReadonlyMap<string, number> = new Map([
+  ["bad_input", 400],
+  ["not_storable", 400],
+  ["no_session", 404],
+  ["no_such_call", 404],
+  ["no_such_run", 404],
+  ["session_busy", 409],
+]);
+
+function refusalOf(sdk: RestateSdk, error: unknown): InstanceType<RestateSdk["TerminalError"]> | undefined {
+  const errorCode = error instanceof PawlError ? refusals.get(error.code) : undefined;
+  if (!(error instanceof PawlError) || errorCode === undefined) return undefined;
+  return new sdk.TerminalError(`${error.code}: ${error.message}`, { errorCode });
+}

@@ -1,0 +1,101 @@
+/**
+ * What the handlers of the object take and give. Requests may come from anybody who reaches Restate: their names are checked
+ * here, and their values by the client of the store.
+ */
+import {
+  type AnswerOptions,
+  type ApprovalDecision,
+  type Input,
+  PawlError,
+  type PendingApproval,
+  type PostOptions,
+  type RunResult,
+  type Status,
+} from "../index.js";
+
+/** Input for the session, with the options of a client's `send`. */
+export type SendRequest = {
+  /** The request, as for `session.send`. */
+  readonly input: Input;
+  /** The options, as for `session.send`. */
+  readonly options?: PostOptions;
+};
+
+/** An answer to a waiting call of the session or of a session below it. */
+export type AnswerRequest = {
+  readonly callKey: string;
+  /** The decision, as for `session.answer`. */
+  readonly decision: ApprovalDecision;
+  /** The options, as for `session.answer`. */
+  readonly options?: AnswerOptions;
+};
+
+/** The result of a call that runs outside of Pawl. */
+export type ResultRequest = {
+  readonly callKey: string;
+  /** The output, as for `session.provideResult`. */
+  readonly output: unknown;
+  /** The options, as for `session.provideResult`. */
+  readonly options?: { readonly isError?: boolean };
+};
+
+/** How far the session is. */
+export type ObjectStatus = {
+  readonly status: Status;
+  /** The result of the present or last run; null if there is none, or if the run goes on. */
+  readonly result: RunResult | null;
+  /** What waits for an answer, also in the sessions below. */
+  readonly approvals: readonly PendingApproval[];
+};
+
+/** What `drive` gives itself for a later time. Whoever else calls it gives nothing. */
+export type Wake = {
+  /** The time that it was sent for, in epoch milliseconds. */
+  readonly at: number;
+  /** How many times in a row others held the session. */
+  readonly tries: number;
+};
+
+/** The requests, by the handler that takes them. */
+type Requests = { readonly send: SendRequest; readonly answer: AnswerRequest; readonly provideResult: ResultRequest };
+
+type Names<Request> = { readonly [Name in keyof Request]-?: true };
+
+const fields: { readonly [Handler in keyof Requests]: Names<Requests[Handler]> } = {
+  send: { input: true, options: true },
+  answer: { callKey: true, decision: true, options: true },
+  provideResult: { callKey: true, output: true, options: true },
+};
+
+/** Gives the request back. @throws PawlError `bad_input` */
+export function checkRequest<Handler extends keyof Requests>(
+  handler: Handler,
+  given: Requests[Handler],
+): Requests[Handler] {
+  const known = Object.keys(fields[handler]);
+  const { options } = Object(given) as { readonly options?: unknown };
+  if (!isObject(given) || (options !== undefined && !isObject(options)))
+    throw new PawlError(
+      "bad_input",
+      `${handler} takes an object with ${known.join(", ")}, of which options is an object. Send it as JSON.`,
+    );
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new PawlError(
+      "bad_input",
+      `${handler} has no field ${JSON.stringify(unknown.slice(0, 100))}. It has ${known.join(", ")}.`,
+    );
+  return given;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What was given to `drive`; null if it was called without a body. @throws PawlError `bad_input` */
+export function wakeIn(given: unknown): Wake | null {
+  if (given === undefined || given === null) return null;
+  const { at, tries } = Object(given) as { readonly at?: unknown; readonly tries?: unknown };
+  if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };
+  throw new PawlError("bad_input", "drive was given what it has not sent itself. Call it without a body.");
+}

@@ -1,0 +1,36 @@
+/**
+ * The SDK of Restate, an optional peer: it is loaded when an object is made, so that this entry point loads without it.
+ */
+import type * as Sdk from "@restatedev/restate-sdk";
+import { PawlError } from "../index.js";
+
+export type RestateSdk = Pick<typeof Sdk, "handlers" | "object" | "rpc" | "TerminalError">;
+
+/** @throws PawlError `missing_package` */
+export async function importRestateSdk(): Promise<RestateSdk> {
+  try {
+    const sdk = await import("@restatedev/restate-sdk");
+    provideWithResolvers();
+    return sdk;
+  } catch (cause) {
+    throw new PawlError(
+      "missing_package",
+      "pawlObject() needs the package @restatedev/restate-sdk, which could not be loaded. Install it: npm install @restatedev/restate-sdk",
+      { cause },
+    );
+  }
+}
+
+/** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on, and keeps its own. */
+function provideWithResolvers(): void {
+  if ("withResolvers" in Promise) return;
+  const value = function withResolvers<Value>() {
+    let resolve: (value: Value | PromiseLike<Value>) => void = () => {};
+    let reject: (reason: unknown) => void = () => {};
+    const promise = new Promise<Value>((...settlers) => {
+      [resolve, reject] = settlers;
+    });
+    return { promise, resolve, reject };
+  };
+  Object.defineProperty(Promise, "withResolvers", { value, configurable: true, writable: true });
+}

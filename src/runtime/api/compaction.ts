@@ -1,0 +1,144 @@
+/**
+ * A compaction that a person asks for, outside of the runs of a session.
+ */
+import { anyText, checkOptions, type OptionTable } from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
+import type { Fault } from "../../core/data/message.js";
+import type { InboxBody } from "../../core/machine/inbox.js";
+import { isWaiting, type State } from "../../core/machine/state.js";
+import type { PublicEvent } from "../../core/view/public-event.js";
+import { PawlError } from "../../errors.js";
+import type { MakeId } from "../../ports/clock.js";
+import { aSignal } from "../agent/check-run-options.js";
+import type { EventsOptions, StreamItem } from "../agent/stream-types.js";
+import { checkWords } from "./check-answer.js";
+
+type Compacted = Extract<PublicEvent, { readonly type: "compacted" }>;
+
+/** What is asked of a compaction. */
+export type CompactOptions = {
+  /** What the summary must not lose, in the person's words; at most 10,000 characters. */
+  readonly keep?: string;
+  /** The person who asks. The log records it. */
+  readonly by?: string;
+  /** Ends the wait for the outcome. The compaction is made all the same. */
+  readonly signal?: AbortSignal;
+};
+
+/** What became of a compaction that was asked for. */
+export type CompactResult =
+  /** The summary stands for the oldest messages from now on. */
+  | ({
+      readonly type: "compacted";
+      /** The text that stands for them. */
+      readonly summary: string;
+    } & Pick<Compacted, "retained" | "replaced" | "model" | "usage" | "tokensBefore" | "tokensAfter">)
+  /** The conversation is as it was. */
+  | { readonly type: "unchanged"; readonly fault: Fault }
+  /** It is not made yet: the run waits for somebody, or the session is left to another process. It comes before the next model call. */
+  | { readonly type: "pending" };
+
+/** Compacts the conversation now, or before the next model call of the run under way. */
+export type CompactMethod = (options?: CompactOptions) => Promise<CompactResult>;
+
+/** What the method needs of its session. */
+type Access = {
+  readonly makeId: MakeId;
+  /** The state of the session; throws `no_session` if there is none. */
+  readonly load: () => Promise<State>;
+  readonly post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>;
+  readonly events: (options: EventsOptions) => AsyncGenerator<StreamItem, void, undefined>;
+  /** Sees to it that the session goes on until it rests or stops here; then calls `onEnd`. Returns the way to stop that. */
+  readonly attend: (onEnd: (error?: unknown) => void) => () => void;
+};
+
+const optionRules: OptionTable<CompactOptions> = { keep: anyText, by: anyText, signal: aSignal };
+
+export function createCompact(id: string, { makeId, load, post, events, attend }: Access): CompactMethod {
+  /** The outcome in the log after an entry; null if there is none. */
+  async function recorded(after: number): Promise<CompactResult | null> {
+    for await (const item of events({ after, follow: false, live: false }))
+      if (item.type === "compacted") return outcomeOf(item);
+    return null;
+  }
+
+  async function outcome(after: number, signal: AbortSignal | undefined): Promise<CompactResult> {
+    const over = new AbortController();
+    const failures: unknown[] = [];
+    const stopAttending = attend((error) => {
+      if (error !== undefined) failures.push(error);
+      over.abort();
+    });
+    const end = () => over.abort();
+    signal?.addEventListener("abort", end);
+    try {
+      for await (const item of events({ after, live: false, signal: over.signal })) {
+        if (item.type === "compacted") return outcomeOf(item);
+        if (isWaiting(await load())) break;
+      }
+      const known = await recorded(after);
+      if (known !== null) return known;
+      signal?.throwIfAborted();
+      if (failures.length > 0) throw failed(id, failures[0]);
+      return { type: "pending" };
+    } finally {
+      signal?.removeEventListener("abort", end);
+      stopAttending();
+    }
+  }
+
+  return async (options = {}) => {
+    checkOptions("compact()", optionRules, options, { code: "bad_input", otherNames: { directives: "keep" } });
+    const { keep, by, signal } = options;
+    checkWords({ by });
+    if (keep !== undefined && keep.length > longestKeep)
+      throw new PawlError(
+        "bad_input",
+        `\`keep\` has ${keep.length} characters; it must be a text of at most ${longestKeep} characters.`,
+      );
+    signal?.throwIfAborted();
+    const state = await load();
+    if (state.status === "idle") return freeze(nothingYet(id));
+    await post(`compact/${makeId()}`, { type: "compaction_request", ...defined({ keep, by }) }, state);
+    const known = await recorded(state.seq);
+    if (known !== null || isWaiting(await load())) return freeze(known ?? { type: "pending" });
+    return freeze(await outcome(state.seq, signal));
+  };
+}
+
+/** Characters. */
+const longestKeep = 10_000;
+
+/** What the store said is in the cause. */
+function failed(id: string, cause: unknown): unknown {
+  if (cause instanceof PawlError) return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new PawlError(
+    "store_failed",
+    `The store failed while session ${id} was to be compacted (${why}). Repair it, then ask again or resume.`,
+    { cause },
+  );
+}
+
+function nothingYet(id: string): CompactResult {
+  const message = `Session ${id} has no run yet, so there is nothing to sum up.`;
+  return { type: "unchanged", fault: { code: "nothing_to_compact", message, retryable: false } };
+}
+
+function outcomeOf({
+  summary,
+  retained,
+  replaced,
+  model,
+  usage,
+  tokensBefore,
+  tokensAfter,
+  fault,
+}: Compacted): CompactResult {
+  if (summary === undefined) {
+    const unknown: Fault = { code: "nothing_to_compact", message: "Nothing changed.", retryable: false };
+    return { type: "unchanged", fault: fault ?? unknown };
+  }
+  return { type: "compacted", summary, ...defined({ retained, replaced, model, usage, tokensBefore, tokensAfter }) };
+}

@@ -1,0 +1,109 @@
+/**
+ * The method `events` of a session: its items, or those of the sessions below it as well.
+ */
+import { defined } from "../../core/data/defined.js";
+import type { State } from "../../core/machine/state.js";
+import { type AgentFamily, joinedFamily } from "../agent/agent-family.js";
+import { type CompiledAgent, familiesOf } from "../agent/compiled-agent.js";
+import type { EventsOptions, FamilyItem, ItemsOf, SessionSource, StreamItem } from "../agent/stream-types.js";
+import { cursorText, parseCursor } from "../log/cursor.js";
+import { parseFamilyCursor } from "../log/family-cursor.js";
+import type { LocalSession } from "../session/local-session.js";
+import { itemSource, loggedEvents, sessionItems, wantedItems } from "../session/session-items.js";
+import { agentBelow } from "./agent-below.js";
+import { checkCall } from "./check-call-options.js";
+import { familyStream } from "./family-stream.js";
+
+export type SessionEventsParts = {
+  readonly live: () => LocalSession;
+  readonly itemsOf: ItemsOf;
+  readonly known: () => Promise<State>;
+  /** Resolves when the requests of this process that are under way are durable. */
+  readonly afterRequests: () => Promise<void>;
+};
+
+/** A session, the agents that its children belong to, and how its items are read here. */
+type Read = { readonly seq: number; readonly items: ItemsOf; readonly family: () => AgentFamily };
+
+export function createSessionEvents(
+  id: string,
+  parts: CompiledAgent,
+  { live, itemsOf, known, afterRequests }: SessionEventsParts,
+): (options?: EventsOptions) => AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
+  const { store } = parts;
+
+  /** A child session is driven by the agent behind the tool of its call, so that one has its live items. */
+  async function read(state: State): Promise<Read> {
+    const { seq, session } = state;
+    const below = session?.parent === undefined ? null : await agentBelow(id, parts);
+    if (below !== null) return { seq, items: below.items, family: () => joinedFamily(below.families(undefined)) };
+    return {
+      seq,
+      items: (_, wanted) => sessionItems(itemSource(live()), seq, wanted),
+      family: () => joinedFamily(familiesOf(parts, undefined)),
+    };
+  }
+
+  async function* familyEvents(options: EventsOptions): AsyncGenerator<FamilyItem, void, undefined> {
+    const { after = 0, follow = true, signal, itemsOf: given } = options;
+    const from = parseFamilyCursor(after);
+    const { items: own, family } = await read(await known());
+    const through = (items: ItemsOf) => (given === undefined ? items : itemsThrough(given, items, parts));
+    const whole = { sessionId: id, store, family: family(), itemsOf, through, from, tellsRest: false };
+    if (!follow) return yield* familyStream({ ...whole, live: null });
+    const controller = new AbortController();
+    const stop = () => controller.abort();
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) stop();
+    const items = through(own)(id, { from: from.place, signal: controller.signal });
+    try {
+      yield* familyStream({ ...whole, live: { items, stop } });
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** What waits for the next item for a long time does not hold the state that it began with. */
+  async function itemsNow(options: EventsOptions): Promise<AsyncGenerator<StreamItem | FamilyItem, void, undefined>> {
+    checkCall.events(options);
+    if (options.children === true) return familyEvents(options);
+    // A place that is none is refused, whether or not the session exists.
+    parseCursor(options.after ?? 0);
+    // A run that this process is just requesting counts as one that goes on.
+    if (options.until !== undefined) await afterRequests();
+    const state = await known();
+    const items = options.follow === false ? itemsOf : (await read(state)).items;
+    return await wantedItems(items, store, id, state, options);
+  }
+
+  return (options = {}) => when(() => itemsNow(options));
+}
+
+/** Begins when the first item is asked for. */
+async function* when<Item>(
+  begin: () => Promise<AsyncGenerator<Item, void, undefined>>,
+): AsyncGenerator<Item, void, undefined> {
+  yield* await begin();
+}
+
+/** The items of a session as the caller's `itemsOf` gives them. */
+function itemsThrough(
+  given: NonNullable<EventsOptions["itemsOf"]>,
+  own: ItemsOf,
+  { store }: Pick<CompiledAgent, "store">,
+): ItemsOf {
+  return (id, { from, signal = new AbortController().signal, mostBehind }) => {
+    const session: SessionSource = {
+      id,
+      events({ after, follow = true, joinDeltas, signal: left }) {
+        const wanted = { from: parseCursor(after), signal: left, ...defined({ mostBehind, joinDeltas }) };
+        return follow ? own(id, wanted) : loggedEvents(store, id, wanted);
+      },
+    };
+    const items = given(session, { after: cursorText(from), signal });
+    // Nobody may ask for another item then, so the generator is told that it is over.
+    const leave = () => void items.return().catch(() => {});
+    signal.addEventListener("abort", leave, { once: true });
+    return items;
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * The inspector: an empty page and its two files, which anybody may load. All that it shows comes from the other routes,
+ * which let in whoever has the key of a start link (SEC-2).
+ */
+
+import type { Answer } from "../answer.js";
+import type { InspectorFile } from "../inspector-files.js";
+import type { Asked, Route } from "../route.js";
+import type { ServerContext } from "../server-context.js";
+import { ServerError } from "../server-error.js";
+import type { ServerSettings } from "../server-options.js";
+
+/**
+ * Nothing but this server's own script and style runs, and nothing else is reached. Text cannot become markup: with trusted
+ * types and no policy, the browser refuses to parse any (UI-3).
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+/** Part of the server with `ui: true` only. They are no part of the interface for programs, so the OpenAPI document has none of them. */
+export const inspectorRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/",
+    action: "page",
+    scope: null,
+    about: "The inspector.",
+    gives: { 200: "text/html" },
+    handle: page,
+  },
+  {
+    method: "GET",
+    path: "/ui/:name",
+    action: "page",
+    scope: null,
+    about: "A file of the inspector, whose name has a hash of its content.",
+    gives: { 200: "the file" },
+    handle: file,
+  },
+];
+
+/** A link to the empty page may stand on any page: in a mail, in a chat. What the page then asks comes from itself. */
+export function isPageLoad(request: Request, { ui, basePath }: ServerSettings): boolean {
+  const { pathname } = new URL(request.url);
+  const isPage = ui && request.method === "GET" && (pathname === `${basePath}/` || pathname === basePath);
+  return (
+    isPage &&
+    request.headers.get("sec-fetch-mode") === "navigate" &&
+    request.headers.get("sec-fetch-dest") === "document"
+  );
+}
+
+async function page(_: Asked, { settings }: ServerContext): Promise<Answer> {
+  const { page } = await import("../inspector-files.js");
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": contentSecurityPolicy,
+    "cross-origin-opener-policy": "same-origin",
+  };
+  return { status: 200, bytes: new TextEncoder().encode(page.replaceAll("{{base}}", settings.basePath)), headers };
+}
+
+async function file({ params }: Asked): Promise<Answer> {
+  const { files } = await import("../inspector-files.js");
+  const found = files.find(({ name }: InspectorFile) => name === params.name);
+  if (found === undefined) throw new ServerError("not_found", "The inspector has no such file. Load the page again.");
+  const headers = { "content-type": found.type, "cache-control": "public, max-age=31536000, immutable" };
+  return { status: 200, bytes: new TextEncoder().encode(found.text), headers };
+}

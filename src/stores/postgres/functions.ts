@@ -1,0 +1,181 @@
+/**
+ * The functions of a PostgreSQL store: whatever writes to a session. See the rules in schema.ts.
+ */
+import { formatVersion } from "../../core/machine/state.js";
+import { voidBeyond } from "../shared/lease.js";
+
+/** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */
+export function isLive(row: string, now: string): string {
+  return `(${row}.lease_until > ${now} AND ${row}.lease_until <= ${now} + ${voidBeyond} * ${row}.lease_ms)`;
+}
+
+/** After this long, a statement that waits for a lock is given up. The store sends it again. */
+const lockTimeout = "2s";
+
+/** The statements that make the functions, in an order in which each finds those that it calls. `schema` is quoted. */
+export function functionsOf(schema: string): readonly string[] {
+  // Each function runs with the store's own schema, whatever the caller's search path is. The time limit for locks stands here, because
+  // a pooler may refuse it among the parameters of a connection.
+  const of = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
+  return [...basics(schema, of), ...leases(schema, of), append(of), ...others(of)];
+}
+
+function basics(schema: string, of: string): readonly string[] {
+  return [
+    `CREATE FUNCTION now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
+      SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 $$`,
+
+    `CREATE FUNCTION tail_of(p_session bigint) RETURNS bigint LANGUAGE sql STABLE SET search_path = ${schema}, pg_temp AS $$
+      SELECT coalesce((SELECT seq FROM commits WHERE session = p_session ORDER BY seq DESC LIMIT 1), 0) $$`,
+
+    // The row of a session, locked. It is made if there is none.
+    `CREATE FUNCTION lock_session(p_name text, p_at float8) RETURNS sessions ${of} $$
+    DECLARE s sessions;
+    BEGIN
+      LOOP
+        SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
+        IF FOUND THEN RETURN s; END IF;
+        INSERT INTO sessions (name, created_at, updated_at) VALUES (p_name, p_at, p_at) ON CONFLICT (name) DO NOTHING;
+      END LOOP;
+    END $$`,
+  ];
+}
+
+function leases(schema: string, of: string): readonly string[] {
+  return [
+    // p_now is the caller's time, for the row of a new session. p_dead is the holder that the caller knows to be dead. left_ms tells
+    // how long the lease of the holder still runs.
+    `CREATE FUNCTION claim(p_name text, p_holder text, p_now float8, p_lease_ms float8, p_dead text,
+        OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
+        OUT state_sum bigint) ${of} $$
+    DECLARE s sessions; c commits; t float8;
+    BEGIN
+      s := lock_session(p_name, p_now);
+      t := now_ms();
+      IF s.holder IS NOT NULL AND s.holder IS DISTINCT FROM p_dead AND ${isLive("s", "t")} THEN
+        outcome := 'held'; by_holder := s.holder; left_ms := s.lease_until - t;
+        RETURN;
+      END IF;
+      SELECT * INTO c FROM commits WHERE session = s.id ORDER BY commits.seq DESC LIMIT 1;
+      seq := coalesce(c.seq, 0); v := c.v; state := c.state; state_sum := c.state_sum;
+      IF c.v > ${formatVersion} THEN
+        outcome := 'newer';
+        RETURN;
+      END IF;
+      new_epoch := nextval('epochs');
+      UPDATE sessions SET epoch = new_epoch, holder = p_holder, lease_until = t + p_lease_ms, lease_ms = p_lease_ms
+        WHERE id = s.id;
+      outcome := 'claimed';
+    END $$`,
+
+    `CREATE FUNCTION let_go(p_id bigint) RETURNS void LANGUAGE sql SET search_path = ${schema}, pg_temp AS $$
+      UPDATE sessions s SET holder = NULL, v = c.v, seq = coalesce(c.seq, 0), status = coalesce(c.status, 'idle'),
+          updated_at = coalesce(c.at, s.created_at)
+        FROM (SELECT 1) one LEFT JOIN LATERAL
+          (SELECT commits.v, commits.seq, commits.status, commits.at FROM commits WHERE session = p_id ORDER BY commits.seq DESC LIMIT 1) c ON true
+        WHERE s.id = p_id $$`,
+
+    `CREATE FUNCTION release(p_name text, p_epoch bigint, p_holder text) RETURNS boolean ${of} $$
+    DECLARE s sessions;
+    BEGIN
+      SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
+      IF NOT FOUND OR s.epoch <> p_epoch OR s.holder IS DISTINCT FROM p_holder THEN RETURN false; END IF;
+      PERFORM let_go(s.id);
+      RETURN true;
+    END $$`,
+  ];
+}
+
+/** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
+function append(of: string): string {
+  return `CREATE FUNCTION append(p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
+      p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
+      p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
+      p_root text, p_principal text, OUT outcome text, OUT tail bigint, OUT message text) ${of} $$
+  DECLARE s sessions; present bigint; taken text;
+  BEGIN
+    SELECT * INTO s FROM sessions WHERE name = p_name FOR NO KEY UPDATE;
+    IF NOT FOUND OR s.epoch <> p_epoch OR s.holder IS DISTINCT FROM p_holder THEN
+      outcome := 'fenced';
+      RETURN;
+    END IF;
+    present := tail_of(s.id);
+    IF present <> p_expected THEN
+      outcome := 'conflict'; tail := present;
+      RETURN;
+    END IF;
+    IF p_record <> '[]' THEN
+      SELECT r.id INTO taken FROM jsonb_array_elements_text(p_record::jsonb) WITH ORDINALITY AS r(id, n)
+        WHERE EXISTS (SELECT 1 FROM messages m WHERE m.session = s.id AND m.id = r.id)
+          OR EXISTS (SELECT 1 FROM jsonb_array_elements_text(p_record::jsonb) WITH ORDINALITY AS b(id, n) WHERE b.n < r.n AND b.id = r.id)
+        ORDER BY r.n LIMIT 1;
+      IF taken IS NOT NULL THEN
+        outcome := 'duplicate'; message := taken;
+        RETURN;
+      END IF;
+    END IF;
+    IF p_release AND EXISTS (SELECT 1 FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL
+        AND (p_consume = '[]' OR NOT (p_consume::jsonb ? m.id))) THEN
+      outcome := 'inbox_not_empty';
+      RETURN;
+    END IF;
+    IF p_count > 0 THEN
+      INSERT INTO commits (session, seq, v, status, at, epoch, events, events_sum, state, state_sum)
+        VALUES (s.id, present + p_count, ${formatVersion}, p_status, p_at, p_epoch, p_events, p_events_sum, p_state, p_state_sum);
+    END IF;
+    IF p_consume <> '[]' THEN
+      UPDATE messages SET body = NULL WHERE session = s.id AND id IN (SELECT jsonb_array_elements_text(p_consume::jsonb));
+    END IF;
+    IF p_record <> '[]' THEN
+      INSERT INTO messages (session, id, at) SELECT s.id, r, p_at FROM jsonb_array_elements_text(p_record::jsonb) AS r;
+    END IF;
+    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
+      UPDATE sessions SET info = p_info, info_sum = p_info_sum, agent = p_agent, parent = p_parent, title = p_title, root = p_root,
+          principal = p_principal WHERE id = s.id;
+    END IF;
+    IF p_activity <> s.activity OR p_due IS DISTINCT FROM s.due_at OR p_asked IS DISTINCT FROM s.asked_at THEN
+      UPDATE sessions SET activity = p_activity, due_at = p_due, asked_at = p_asked WHERE id = s.id;
+    END IF;
+    IF p_release THEN PERFORM let_go(s.id); END IF;
+    outcome := 'ok'; tail := present + p_count;
+  END $$`;
+}
+
+function others(of: string): readonly string[] {
+  return [
+    // p_again: an earlier answer was lost. A message that is there already, or was consumed since, may be the one that was sent then.
+    `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${of} $$
+    DECLARE s sessions;
+    BEGIN
+      s := lock_session(p_name, p_at);
+      INSERT INTO messages (session, id, at, body, body_sum) VALUES (s.id, p_id, p_at, p_body, p_body_sum)
+        ON CONFLICT (session, id) DO NOTHING;
+      RETURN FOUND OR (p_again AND EXISTS (SELECT 1 FROM messages m WHERE m.session = s.id AND m.id = p_id
+        AND m.body_sum = p_body_sum));
+    END $$`,
+
+    `CREATE FUNCTION put_blob(p_name text, p_hash text, p_bytes bytea) RETURNS boolean ${of} $$
+    DECLARE s bigint;
+    BEGIN
+      SELECT id INTO s FROM sessions WHERE name = p_name FOR KEY SHARE;
+      IF NOT FOUND THEN RETURN false; END IF;
+      INSERT INTO blobs (session, hash, bytes) VALUES (s, p_hash, p_bytes) ON CONFLICT DO NOTHING;
+      RETURN true;
+    END $$`,
+
+    `CREATE FUNCTION remove(p_name text, p_force boolean) RETURNS text ${of} $$
+    DECLARE s sessions;
+    BEGIN
+      SELECT * INTO s FROM sessions WHERE name = p_name FOR UPDATE;
+      IF NOT FOUND THEN RETURN 'absent'; END IF;
+      IF NOT p_force AND (s.activity <> 'resting' OR (s.holder IS NOT NULL AND ${isLive("s", "now_ms()")})) THEN
+        RETURN 'active';
+      END IF;
+      DELETE FROM commits WHERE session = s.id;
+      DELETE FROM messages WHERE session = s.id;
+      DELETE FROM blobs WHERE session = s.id;
+      DELETE FROM sessions WHERE id = s.id;
+      RETURN 'removed';
+    END $$`,
+  ];
+}

@@ -1,0 +1,100 @@
+/**
+ * The tables of a PostgreSQL store, and the functions that write to them.
+ *
+ * 1. One operation of the store is one statement, and commits by itself: it needs no transaction and no state of a connection,
+ *    so a pooler may hand each statement to another connection.
+ * 2. Whatever writes to a session locks the session's row first. So a post cannot slip between a look at the inbox and a release.
+ * 3. A commit is one row, as in SQLite, and the session's own row tells the last commit only while nobody holds the session.
+ * 4. A lease is compared by its epoch and its holder: after a failover that lost rows an epoch may come twice.
+ * 5. Bodies are `text`. `jsonb` would refuse NUL and change numbers. Names sort by their bytes, in every database alike.
+ * 6. Rows that others look for (commits, messages) have the number of their transaction. A snapshot tells below which number no row
+ *    can become visible any more: rows themselves become visible in another order than that of their own numbers.
+ * 7. Leases go by the server's clock, `now_ms`: the clocks of two clients may differ by more than a lease is long.
+ */
+import { functionsOf } from "./functions.js";
+
+const tables = `
+CREATE TABLE migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+CREATE SEQUENCE epochs;
+CREATE TABLE sessions (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text COLLATE "C" NOT NULL UNIQUE,
+  created_at float8 NOT NULL,
+  epoch bigint NOT NULL DEFAULT 0,
+  holder text COLLATE "C",
+  lease_until float8 NOT NULL DEFAULT 0,
+  lease_ms float8 NOT NULL DEFAULT 0,
+  activity text NOT NULL DEFAULT 'resting',
+  due_at float8,
+  asked_at float8,
+  agent text COLLATE "C",
+  parent text COLLATE "C",
+  title text,
+  root text COLLATE "C",
+  principal text COLLATE "C",
+  info text,
+  info_sum bigint,
+  v int,
+  seq bigint NOT NULL DEFAULT 0,
+  status text NOT NULL DEFAULT 'idle',
+  updated_at float8 NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX sessions_by_epoch ON sessions (epoch);
+CREATE INDEX sessions_held ON sessions (holder) WHERE holder IS NOT NULL;
+CREATE INDEX sessions_due ON sessions (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX sessions_asking ON sessions (asked_at, name) WHERE asked_at IS NOT NULL;
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
+CREATE INDEX sessions_by_update ON sessions (updated_at DESC, name);
+CREATE TABLE commits (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session bigint NOT NULL,
+  seq bigint NOT NULL,
+  v int NOT NULL,
+  status text NOT NULL,
+  at float8 NOT NULL,
+  epoch bigint NOT NULL,
+  events text NOT NULL,
+  events_sum bigint NOT NULL,
+  state text NOT NULL,
+  state_sum bigint NOT NULL,
+  tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  UNIQUE (session, seq)
+);
+CREATE INDEX commits_by_tx ON commits (tx);
+CREATE TABLE messages (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session bigint NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  at float8 NOT NULL,
+  body text,
+  body_sum bigint,
+  tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  UNIQUE (session, id)
+);
+CREATE INDEX messages_by_tx ON messages (tx);
+CREATE INDEX inbox ON messages (session, number) WHERE body IS NOT NULL;
+CREATE TABLE blobs (
+  session bigint NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (session, hash)
+);
+`;
+
+/**
+ * The statements that bring the tables from each version to the next: the first makes them, in an empty schema. (The format of what is in
+ * the tables is `formatVersion`, named by each row.)
+ */
+export const migrations: readonly ((schema: string) => readonly string[])[] = [
+  (schema) => [tables, ...functionsOf(schema)],
+];
+
+/** A name as it stands in a statement. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A text as it stands in a statement. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,161 @@
+/**
+ * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
+ */
+import { isLive } from "./functions.js";
+import { quoted } from "./schema.js";
+
+/** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
+export const appendTypes = [
+  "text",
+  "bigint",
+  "text",
+  "bigint",
+  "int",
+  "text",
+  "float8",
+  "text",
+  "bigint",
+  "text",
+  "bigint",
+  "text",
+  "float8",
+  "float8",
+  "text",
+  "text",
+  "boolean",
+  "text",
+  "bigint",
+  "text",
+  "text",
+  "text",
+  "text",
+  "text",
+] as const;
+
+export type Statements = ReturnType<typeof createStatements>;
+
+export function createStatements(schema: string) {
+  const s = quoted(schema);
+  return { ...writing(s), ...reading(s), ...listing(s), ...waiting(s), ...looking(s), ...checking(s) };
+}
+
+function writing(s: string) {
+  const columns = appendTypes.map((_, index) => `c${index + 1}`).join(", ");
+  const arrays = appendTypes.map((type, index) => `$${index + 1}::${type}[]`).join(", ");
+  const values = appendTypes.map((type, index) => `$${index + 1}::${type}`).join(", ");
+  return {
+    claim: `SELECT outcome, new_epoch::float8 AS epoch, by_holder AS holder, left_ms AS "leftMs", seq::float8 AS seq, v, state,
+      state_sum::float8 AS "stateSum" FROM ${s}.claim($1::text, $2::text, $3::float8, $4::float8, $5::text)`,
+    // Locked in the order of groups of commits, so that neither waits for the other.
+    renew: `WITH held AS (SELECT s.id FROM ${s}.sessions s
+        JOIN unnest($1::text[], $2::bigint[], $3::text[]) AS l(name, epoch, holder) ON s.name = l.name
+        WHERE s.epoch = l.epoch AND s.holder = l.holder ORDER BY s.name FOR NO KEY UPDATE OF s)
+      UPDATE ${s}.sessions s SET lease_until = ${s}.now_ms() + $4::float8, lease_ms = $4 FROM held WHERE s.id = held.id
+      RETURNING s.name`,
+    release: `SELECT ${s}.release($1::text, $2::bigint, $3::text) AS released`,
+    append: `SELECT outcome, tail::float8 AS tail, message FROM ${s}.append(${values})`,
+    appendAll: `SELECT a.outcome, a.tail::float8 AS tail, a.message
+      FROM unnest(${arrays}) WITH ORDINALITY AS c(${columns}, n), LATERAL ${s}.append(${columns}) a ORDER BY c.n`,
+    // Whether a commit is in the log, and whether the lease of this epoch was given back and nobody has claimed the session since.
+    fate: `SELECT EXISTS (SELECT 1 FROM ${s}.commits c WHERE c.session = s.id AND c.seq = $2::bigint AND c.epoch = $3::bigint
+          AND c.events_sum = $4::bigint) AS appended,
+        s.epoch = $3::bigint AND s.holder IS NULL AS released
+      FROM ${s}.sessions s WHERE s.name = $1::text`,
+    post: `SELECT ${s}.post($1::text, $2::text, $3::float8, $4::text, $5::bigint, $6::boolean) AS posted`,
+    putBlob: `SELECT ${s}.put_blob($1::text, $2::text, $3::bytea) AS kept`,
+    blob: `SELECT b.bytes FROM ${s}.blobs b JOIN ${s}.sessions s ON s.id = b.session WHERE s.name = $1::text AND b.hash = $2::text`,
+    remove: `SELECT ${s}.remove($1::text, $2::boolean) AS outcome`,
+  } as const;
+}
+
+function reading(s: string) {
+  return {
+    stateAt: `SELECT c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum" FROM ${s}.commits c
+      JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq <= $2::bigint ORDER BY c.seq DESC LIMIT 1`,
+    rowsAfter: `SELECT c.seq::float8 AS seq, c.v, c.events, c.events_sum::float8 AS "eventsSum" FROM ${s}.commits c
+      JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq > $2::bigint ORDER BY c.seq LIMIT $3::bigint`,
+    inbox: `SELECT m.body, m.body_sum::float8 AS "bodySum" FROM ${s}.messages m JOIN ${s}.sessions s ON s.id = m.session
+      WHERE s.name = $1::text AND m.body IS NOT NULL ORDER BY m.number`,
+    messageIds: `SELECT m.id FROM ${s}.messages m JOIN ${s}.sessions s ON s.id = m.session
+      WHERE s.name = $1::text AND m.id > $2::text ORDER BY m.id LIMIT $3::bigint`,
+  } as const;
+}
+
+/** Lists of sessions, and one of them. */
+function listing(s: string) {
+  const last = `LEFT JOIN LATERAL (SELECT c.v, c.seq, c.status, c.at FROM ${s}.commits c WHERE c.session = s.id
+    ORDER BY c.seq DESC LIMIT 1) t ON s.holder IS NOT NULL`;
+  const present = `CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
+    (CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END)::float8 AS seq,
+    CASE WHEN s.holder IS NULL THEN s.status ELSE coalesce(t.status, 'idle') END AS status,
+    CASE WHEN s.holder IS NULL THEN s.updated_at ELSE coalesce(t.at, s.created_at) END AS "updatedAt"`;
+  const summary = `s.name, s.activity, s.holder, s.info, s.info_sum::float8 AS "infoSum", s.created_at AS "createdAt", ${present},
+    (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
+  // $1 status, $2 agent, $3 root, $4 parent, $5 whether the parent is asked for, $6 time and $7 id of the last one, $8 limit.
+  const matches = (status: string, updatedAt: string) => `($1::text[] IS NULL OR ${status} = ANY($1::text[]))
+    AND ($2::text IS NULL OR s.agent = $2) AND ($3::text IS NULL OR s.root = $3)
+    AND (NOT $5::boolean OR s.parent IS NOT DISTINCT FROM $4::text)
+    AND ($6::float8 IS NULL OR ${updatedAt} < $6 OR (${updatedAt} = $6 AND s.name > $7::text))`;
+  return {
+    list: `WITH resting AS (SELECT s.id FROM ${s}.sessions s WHERE s.holder IS NULL AND ${matches("s.status", "s.updated_at")}
+        ORDER BY s.updated_at DESC, s.name LIMIT $8::bigint),
+      held AS (SELECT s.id FROM ${s}.sessions s ${last}
+        WHERE s.holder IS NOT NULL AND ${matches("coalesce(t.status, 'idle')", "coalesce(t.at, s.created_at)")})
+      SELECT ${summary} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
+      ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`,
+    describe: `SELECT ${summary} FROM ${s}.sessions s ${last} WHERE s.name = $1::text`,
+  } as const;
+}
+
+/** Sessions that wait for somebody: for a person, or for a driver. */
+function waiting(s: string) {
+  const tail = (id: string) => `(SELECT c.seq FROM ${s}.commits c WHERE c.session = ${id} ORDER BY c.seq DESC LIMIT 1)`;
+  return {
+    asking: `SELECT s.name, s.asked_at AS "askedAt", c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum",
+        (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
+      FROM ${s}.sessions s LEFT JOIN ${s}.commits c ON c.session = s.id AND c.seq = ${tail("s.id")}
+      WHERE s.asked_at IS NOT NULL AND ($1::float8 IS NULL OR (s.asked_at, s.name) > ($1, $2::text COLLATE "C"))
+      ORDER BY s.asked_at, s.name LIMIT $3::bigint`,
+    holders: `WITH RECURSIVE h AS (
+        (SELECT holder FROM ${s}.sessions WHERE holder IS NOT NULL ORDER BY holder LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.holder FROM ${s}.sessions n WHERE n.holder > h.holder ORDER BY n.holder LIMIT 1) FROM h WHERE h.holder IS NOT NULL)
+      SELECT holder FROM h WHERE holder IS NOT NULL`,
+    // When a session is due goes by the caller's clock, which wrote it; leases go by the server's.
+    due: `WITH clock AS MATERIALIZED (SELECT ${s}.now_ms() AS t), wanting AS (
+        SELECT id, due_at AS since FROM ${s}.sessions WHERE due_at <= $1::float8
+        UNION ALL SELECT session, min(at) FROM ${s}.messages WHERE body IS NOT NULL GROUP BY session)
+      SELECT s.name FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN ${s}.sessions s ON s.id = w.id CROSS JOIN clock
+      WHERE s.holder IS NULL OR NOT ${isLive("s", "clock.t")} OR s.holder = ANY($2::text[])
+      ORDER BY w.since, s.id LIMIT $3::bigint`,
+  } as const;
+}
+
+/** Changes by other processes. */
+function looking(s: string) {
+  return {
+    horizon: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`,
+    // The rows of transactions from $1 on, and the number from which on more may become visible. At least one row.
+    changes: `SELECT h.horizon, r.part, s.name, r.key FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) h
+      LEFT JOIN (
+        (SELECT 'log' AS part, session, seq::text AS key FROM ${s}.commits WHERE tx >= $1::text::xid8 ORDER BY tx LIMIT $2::bigint)
+        UNION ALL
+        (SELECT 'inbox', session, id FROM ${s}.messages WHERE tx >= $1::text::xid8 ORDER BY tx LIMIT $2::bigint)
+      ) r ON true LEFT JOIN ${s}.sessions s ON s.id = r.session`,
+  } as const;
+}
+
+/** Rows one by one, for anyone who looks for damage. */
+function checking(s: string) {
+  return {
+    names: `SELECT s.id::text AS id, s.name, s.holder, s.activity, s.status, s.agent, s.parent, s.title, s.root, s.principal, s.info,
+        s.info_sum::float8 AS "infoSum", s.asked_at AS "askedAt", s.v, s.seq::float8 AS seq, s.updated_at AS "updatedAt"
+      FROM ${s}.sessions s WHERE s.id > $1::bigint AND ($2::text IS NULL OR s.name = $2) ORDER BY s.id LIMIT 1`,
+    rowAfter: `SELECT seq::float8 AS seq, v, status, at, events, events_sum::float8 AS "eventsSum", state, state_sum::float8 AS "stateSum"
+      FROM ${s}.commits WHERE session = $1::bigint AND seq > $2::bigint ORDER BY seq LIMIT 1`,
+    hasBlob: `SELECT 1 FROM ${s}.blobs WHERE session = $1::bigint AND hash = $2::text`,
+    blobAfter: `SELECT hash, bytes FROM ${s}.blobs WHERE session = $1::bigint AND hash > $2::text ORDER BY hash LIMIT 1`,
+    strays: `SELECT count(*)::float8 AS count FROM (SELECT session FROM ${s}.commits UNION SELECT session FROM ${s}.messages
+        UNION SELECT session FROM ${s}.blobs) o WHERE o.session NOT IN (SELECT id FROM ${s}.sessions)`,
+  } as const;
+}

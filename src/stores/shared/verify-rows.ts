@@ -1,0 +1,110 @@
+/**
+ * Whether the rows of a session are sound, and say the same as each other. Each check throws what it finds.
+ */
+import type { Entry } from "../../core/machine/event.js";
+import type { State } from "../../core/machine/state.js";
+import { blobsOf } from "../../core/transcript/blob-references.js";
+import { askedAt } from "../../core/view/outcome.js";
+import type { PawlError } from "../../errors.js";
+import { isPossibleText } from "./rules.js";
+import {
+  checkCommitSum,
+  checkFormat,
+  checkSum,
+  corrupt,
+  decodeEntries,
+  decodeInfo,
+  decodeState,
+  type RowPosition,
+} from "./validate.js";
+
+/** A session's own row. */
+export type OwnRow = {
+  readonly name: string;
+  readonly holder: string | null;
+  readonly activity: string;
+  readonly status: string;
+  readonly agent: string | null;
+  readonly parent: string | null;
+  readonly title: string | null;
+  readonly root: string | null;
+  readonly principal: string | null;
+  readonly info: string | null;
+  readonly infoSum: number | null;
+  readonly askedAt: number | null;
+  /** Null if the log is empty. */
+  readonly v: number | null;
+  readonly seq: number;
+  readonly updatedAt: number;
+};
+
+export type CommitRow = {
+  readonly seq: number;
+  readonly v: number;
+  readonly status: string;
+  readonly at: number;
+  readonly events: string;
+  readonly eventsSum: number;
+  readonly state: string;
+  readonly stateSum: number;
+};
+
+/** The last row of a log, and the state in it. */
+export type LastCommit = { readonly row: CommitRow; readonly state: State };
+
+export type CheckedCommit = {
+  readonly state: State;
+  /** The hashes of the blobs that its entries name. The session must have them. */
+  readonly blobs: readonly string[];
+};
+
+/** @param previous the last entry of the row before it */
+export function checkCommitRow(row: CommitRow, previous: number, place: RowPosition): CheckedCommit {
+  checkFormat(row.v, place);
+  const entries = decodeEntries(checkCommitSum(row.events, row.eventsSum, place), place);
+  const start = entries[0]?.seq ?? 0;
+  const state = decodeState(checkCommitSum(row.state, row.stateSum, place), place);
+  if (start !== previous + 1) throw corrupt(place, `it starts with entry ${start}, after entry ${previous}`);
+  if (state.status !== row.status) throw corrupt(place, `its state is ${state.status}, and it says ${row.status}`);
+  return { state, blobs: entries.flatMap((entry) => namedBlobs(entry, place)) };
+}
+
+function namedBlobs({ event }: Entry, place: RowPosition): readonly string[] {
+  try {
+    return blobsOf(event);
+  } catch {
+    throw corrupt(place, `what its ${event.type} holds is none that could be read`);
+  }
+}
+
+/** For a blob that a commit names, and the session does not have. */
+export function missingBlob(hash: string, place: RowPosition): PawlError {
+  return corrupt(place, `it names the blob ${hash}, which is missing`);
+}
+
+/** The session's own row says the same as its last commit. */
+export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, place: RowPosition): void {
+  const asked = askedAt(state);
+  if (asked !== session.askedAt)
+    throw corrupt(place, `it is listed as asking since ${session.askedAt}, and its state says ${asked}`);
+  const info = session.info === null ? null : decodeInfo(checkSum(session.info, session.infoSum, place), place);
+  const isSame =
+    JSON.stringify(info) === JSON.stringify(state.session) &&
+    columnIs(session.agent, info?.agent) &&
+    columnIs(session.parent, info?.parent?.sessionId) &&
+    columnIs(session.title, info?.title) &&
+    columnIs(session.root, info?.root) &&
+    columnIs(session.principal, info?.principal);
+  if (!isSame) throw corrupt(place, "what lists say of it is not what its state says");
+  const { v, seq, status, updatedAt, holder } = session;
+  const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
+  // The holder's commits leave these columns as they are.
+  if (holder === null && !isUpToDate)
+    throw corrupt(place, "what lists say of its last commit is not what its log says");
+}
+
+/** A column has something else in the place of a text that the database cannot keep: half of a surrogate pair, or a NUL. */
+function columnIs(column: string | null, value: string | undefined): boolean {
+  if (column === null || value === undefined) return column === null && value === undefined;
+  return column === value || !isPossibleText(value);
+}

@@ -1,0 +1,115 @@
+/**
+ * Puts the sessions of an export into a store.
+ *
+ * 1. The export is read twice: everything in it is checked before anything is written.
+ * 2. While sessions are written, the import holds their leases, which do not run out. So nobody drives half a session, and nothing is due.
+ *    They are let go when all sessions are whole, the first one last.
+ * 3. The holder of these leases is named after the sum of the export. So an import that was cut short goes on when the same export is
+ *    imported again, and any other finds that the sessions exist.
+ */
+import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
+import { PawlError } from "../../errors.js";
+import type { Store } from "../../ports/store.js";
+import { linesOf } from "./lines.js";
+import { type Item, itemsOf } from "./read-lines.js";
+import { createWriter, existsError, type Marks, marksOf, take } from "./write-session.js";
+
+/** How sessions are imported. */
+export type ImportOptions = {
+  /** Opens the export: text, or its UTF-8, in pieces of any length. It is called twice, and must give the same each time. */
+  readonly read: () => AsyncIterable<string | Uint8Array>;
+  /** Ends the import with an `AbortError`. It goes on when the same export is imported again. */
+  readonly signal?: AbortSignal;
+};
+
+/** How much an export holds. */
+export type Imported = {
+  /** How many sessions. */
+  readonly sessions: number;
+  /** How many entries of their logs. */
+  readonly entries: number;
+};
+
+const rules: OptionTable<ImportOptions> = { read: aFunction, signal: anObject };
+
+/** What was found when the export was checked. */
+type Plan = { readonly sum: string; readonly sessionIds: readonly string[]; readonly entries: number };
+
+/**
+ * Puts an export of `exportSessions` into a store. Workers see the sessions when all of them are there. If the process dies before that,
+ * import the same export again: it goes on. Nothing is run.
+ *
+ * @throws PawlError `bad_input`, with the number of the line, if the export is not as it was written; `session_busy` if there is a
+ *   session of the same id; `newer_format`, `older_format`; what the store throws
+ */
+export async function importSessions(store: Store, options: ImportOptions): Promise<Imported> {
+  checkOptions("importSessions()", rules, options);
+  const items = () => itemsOf(linesOf(interruptible(options.read(), options.signal)));
+  const plan = await check(items());
+  const marks = marksOf(plan.sum);
+  if (!(await isWritten(store, plan, marks))) await writeAll(store, items(), plan, marks);
+  await letGo(store, plan, marks);
+  return { sessions: plan.sessionIds.length, entries: plan.entries };
+}
+
+async function* interruptible<Piece>(pieces: AsyncIterable<Piece>, signal?: AbortSignal): AsyncGenerator<Piece> {
+  signal?.throwIfAborted();
+  for await (const piece of pieces) {
+    yield piece;
+    signal?.throwIfAborted();
+  }
+}
+
+async function check(items: AsyncIterable<Item>): Promise<Plan> {
+  const sessionIds: string[] = [];
+  let entries = 0;
+  let sum = "";
+  for await (const item of items) {
+    if (item.type === "session") sessionIds.push(item.session.sessionId);
+    else if (item.type === "entry") entries += 1;
+    else if (item.type === "end") sum = item.sum;
+  }
+  return { sum, sessionIds, entries };
+}
+
+/** Whether an earlier import has written all sessions, and only has to let them go. @throws PawlError `session_busy` */
+async function isWritten(store: Store, { sessionIds }: Plan, marks: Marks): Promise<boolean> {
+  const [first] = sessionIds;
+  if (first === undefined) return true;
+  if ((await store.describe(first))?.holder?.id === marks.written.id) return true;
+  for (const sessionId of sessionIds) {
+    const found = await store.describe(sessionId);
+    if (found !== null && found.holder?.id !== marks.writing.id) throw existsError(sessionId);
+  }
+  return false;
+}
+
+async function writeAll(
+  store: Store,
+  items: AsyncIterable<Item>,
+  { sum, sessionIds }: Plan,
+  marks: Marks,
+): Promise<void> {
+  const writer = createWriter(store, marks.writing);
+  for await (const item of items) {
+    if (item.type !== "end") await writer.write(item);
+    else if (item.sum !== sum)
+      throw new PawlError("bad_input", "The export has changed while it was imported. Import it again.");
+  }
+  const [first] = sessionIds;
+  if (first !== undefined) await take(store, first, marks.written, marks.writing);
+}
+
+/** The first session is let go last: as long as it is held, it is known that the others belong to this import. */
+async function letGo(store: Store, { sessionIds }: Plan, marks: Marks): Promise<void> {
+  const [first, ...others] = sessionIds;
+  for (const sessionId of others) {
+    const found = await store.describe(sessionId);
+    if (found?.holder?.id !== marks.writing.id) continue;
+    const { lease } = await take(store, sessionId, marks.writing, marks.writing);
+    await store.release(lease);
+  }
+  if (first === undefined) return;
+  const { lease } = await take(store, first, marks.written, marks.written);
+  await store.release(lease);
+}

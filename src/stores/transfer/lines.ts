@@ -1,0 +1,108 @@
+/**
+ * The lines of an export: what each may hold, and how they are written, cut and summed.
+ *
+ * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
+ * 2. The order: `head`; for each session `session`, then entries, each behind the blobs that it names, then `state`, messages with the
+ *    blobs that they name, and `taken`; `end` at last.
+ * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
+ */
+import type { Entry } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import type { State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import { sha256 } from "../../platform/hash.js";
+import { maxEntryBytes } from "../shared/storable.js";
+
+/** The version of this form. The format of what is in the lines is that of the log. */
+export const exportVersion = 1;
+
+export type HeadLine = { readonly type: "pawl_sessions"; readonly version: number; readonly format: number };
+export type SessionLine = {
+  readonly type: "session";
+  readonly sessionId: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** How many entries follow. */
+  readonly entries: number;
+};
+/** A part of a blob. The parts of a blob follow each other, until they are `bytes` together. */
+export type BlobLine = {
+  readonly type: "blob";
+  readonly hash: string;
+  readonly bytes: number;
+  readonly base64: string;
+};
+/** The state after the last entry. */
+export type StateLine = { readonly type: "state"; readonly state: State };
+/** A message in the inbox. */
+export type MessageLine = { readonly type: "message"; readonly message: InboxMessage };
+/** Ids of messages that were consumed. They count for ever. */
+export type TakenLine = { readonly type: "taken"; readonly ids: readonly string[] };
+export type EndLine = { readonly type: "end"; readonly sessions: number; readonly sum: string };
+
+/** An entry has no type of its own: it stands as in the log. */
+export type Line = HeadLine | SessionLine | BlobLine | Entry | StateLine | MessageLine | TakenLine | EndLine;
+
+/** The most bytes of a blob in one line. */
+export const bytesInPart = 384 * 1024;
+/** The most ids of messages in one line. */
+export const idsInLine = 500;
+/** The longest line, in UTF-16 units. An escape is at most three times as long as the bytes that it stands for. */
+export const longestLine = 3 * maxEntryBytes + 4096;
+
+/** A line, without the break at its end. */
+export function textOf(line: Line): string {
+  return JSON.stringify(line).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, escaped);
+}
+
+function escaped(characters: string): string {
+  let text = "";
+  for (let at = 0; at < characters.length; at += 1)
+    text += `\\u${characters.charCodeAt(at).toString(16).padStart(4, "0")}`;
+  return text;
+}
+
+export function nextSum(sum: string, text: string): string {
+  return sha256(sum + text);
+}
+
+/** Cuts pieces of text, or of its UTF-8, into lines. @throws PawlError `bad_input` if a line is too long or not in UTF-8 */
+export async function* linesOf(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let parts: string[] = [];
+  let length = 0;
+  const add = (part: string) => {
+    parts.push(part);
+    length += part.length;
+    if (length > longestLine)
+      throw new PawlError(
+        "bad_input",
+        `A line of the export is longer than ${longestLine} characters. Nothing was read.`,
+      );
+  };
+  const take = () => {
+    const line = parts.join("");
+    parts = [];
+    length = 0;
+    return line;
+  };
+  for await (const piece of pieces) {
+    const text = typeof piece === "string" ? piece : decoded(decoder, piece);
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      add(text.slice(start, end));
+      yield take();
+      start = end + 1;
+    }
+    if (start < text.length) add(text.slice(start));
+  }
+  if (length > 0) yield take();
+}
+
+function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes, { stream: true });
+  } catch (cause) {
+    throw new PawlError("bad_input", "The export is not in UTF-8. Give the file as it was written.", { cause });
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * The blobs that a message in an inbox names.
+ */
+import type { Message } from "../../core/data/message.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { blobsOf, blobsOfOutput } from "../../core/transcript/blob-references.js";
+
+/**
+ * A history waits in blobs, whose messages may name more.
+ * @param read gives the bytes of a blob
+ */
+export async function blobsOfMessage(
+  { body }: InboxMessage,
+  read: (hash: string) => Promise<Uint8Array>,
+): Promise<readonly string[]> {
+  if (body.type === "result") return blobsOfOutput(body.output);
+  if (body.type === "answer" && body.answer.type === "result") return blobsOfOutput(body.answer.output);
+  if (!("history" in body) || body.history === undefined) return [];
+  const named: string[] = [];
+  for (const part of body.history.parts) {
+    if (typeof part !== "string") named.push(...blobsIn(part));
+    else named.push(part, ...blobsIn(JSON.parse(new TextDecoder().decode(await read(part))) as readonly Message[]));
+  }
+  return named;
+}
+
+function blobsIn(messages: readonly Message[]): readonly string[] {
+  return blobsOf({ type: "history_added", messages, source: "pawl", at: 0 });
+}

@@ -1,0 +1,181 @@
+/**
+ * Writes what an export holds into a store, session by session, under leases of the import.
+ *
+ * 1. Whatever was written before is passed over, so that an import that was cut short goes on.
+ * 2. A commit holds many entries. Its state is the one to which they lead; that of the last commit is the one of the export.
+ * 3. What makes a session due is written last, and counts only when its lease is given back.
+ */
+
+import { dueAt } from "../../core/machine/effects.js";
+import type { Event } from "../../core/machine/event.js";
+import { activityOf, initialState, type State } from "../../core/machine/state.js";
+import { askedAt } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
+import { idsInLine } from "./lines.js";
+import type { Item, SessionHead } from "./read-lines.js";
+
+/** Longer than anybody waits: a lease ends only when the import gives it back. */
+const leaseMs = 100 * 365 * 24 * 3_600_000;
+/** `Store.loadAt` gives a state that is at most this many entries older. */
+const entriesInCommit = 64;
+/** The lengths of the lines of a commit, together. */
+const sizeOfCommit = 1024 * 1024;
+
+export type Marks = {
+  /** Holds the sessions while they are written. */
+  readonly writing: Holder;
+  /** Holds the first session when all are written. */
+  readonly written: Holder;
+};
+
+/** @param sum of the export */
+export function marksOf(sum: string): Marks {
+  // No process is meant: a lease of an import is never taken from it because a process has ended.
+  const holder = { host: "import", pid: 0, startedAt: 0 };
+  return { writing: { id: `import ${sum}`, ...holder }, written: { id: `imported ${sum}`, ...holder } };
+}
+
+type Taken = { readonly lease: Lease; readonly seq: number };
+
+/** Takes the lease of a session that nobody holds but this import. @throws PawlError `session_busy` */
+export async function take(
+  store: Store,
+  sessionId: string,
+  holder: Holder,
+  before: Holder,
+  now = Date.now(),
+): Promise<Taken> {
+  const isDead = ({ id }: Holder) => id === before.id;
+  const claimed = await store.claim(sessionId, { holder, now, leaseMs, isDead });
+  if (claimed.type === "held") throw existsError(sessionId);
+  return { lease: claimed.lease, seq: claimed.seq };
+}
+
+export function existsError(sessionId: string): PawlError {
+  return new PawlError(
+    "session_busy",
+    `There is a session ${sessionId} in the store already, so nothing was imported. Delete it first, or import into another store.`,
+  );
+}
+
+/** The session that is being written. */
+type Writing = {
+  readonly head: SessionHead;
+  readonly lease: Lease;
+  /** The last entry that was written. */
+  seq: number;
+  pending: Event[];
+  pendingSize: number;
+  state: State;
+};
+
+export type Writer = { readonly write: (item: Exclude<Item, { readonly type: "end" }>) => Promise<void> };
+
+export function createWriter(store: Store, holder: Holder): Writer {
+  let current: Writing | null = null;
+  const session = (): Writing => {
+    if (current === null) throw new PawlError("internal", "The export has content that belongs to no session.");
+    return current;
+  };
+  return {
+    async write(item) {
+      switch (item.type) {
+        case "session": {
+          const { sessionId, createdAt } = item.session;
+          // The session's row is dated by the time of the first claim.
+          const { lease, seq } = await take(store, sessionId, holder, holder, createdAt);
+          if (seq > item.session.entries) throw existsError(sessionId);
+          current = { head: item.session, lease, seq, pending: [], pendingSize: 0, state: initialState };
+          return;
+        }
+        case "blob":
+          await store.putBlob(session().head.sessionId, item.bytes);
+          return;
+        case "entry":
+          return addEntry(store, session(), item);
+        case "log_end":
+          return endLog(store, session(), item.state);
+        case "message":
+          await store.post(session().head.sessionId, item.message);
+          return;
+        case "taken":
+          return record(store, session(), item.ids);
+        case "closed":
+          await describe(store, session());
+          current = null;
+          return;
+      }
+    },
+  };
+}
+
+async function addEntry(store: Store, session: Writing, item: Extract<Item, { type: "entry" }>): Promise<void> {
+  const { entry, state, size } = item;
+  if (entry.seq > session.seq + session.pending.length) {
+    const isFull = session.pending.length >= entriesInCommit || session.pendingSize + size > sizeOfCommit;
+    if (isFull && session.pending.length > 0) await flush(store, session, session.pending.at(-1)?.at ?? 0);
+    session.pending.push(entry.event);
+    session.pendingSize += size;
+  }
+  session.state = state;
+}
+
+async function endLog(store: Store, session: Writing, state: State | null): Promise<void> {
+  if (state === null) return;
+  session.state = state;
+  if (session.pending.length > 0) await flush(store, session, session.head.updatedAt);
+}
+
+async function flush(store: Store, session: Writing, at: number): Promise<void> {
+  await commit(store, session, { ...resting(session), events: session.pending, at });
+  session.seq += session.pending.length;
+  session.pending = [];
+  session.pendingSize = 0;
+}
+
+/** Nothing makes the session due yet. */
+function resting({ seq, state, head }: Writing): Commit {
+  return { expectedSeq: seq, events: [], state, at: head.updatedAt, activity: "resting", dueAt: null, askedAt: null };
+}
+
+/** Marks ids as taken, except for those that an earlier attempt has marked. */
+async function record(store: Store, session: Writing, ids: readonly string[]): Promise<void> {
+  const result = await store.commit(session.lease, { ...resting(session), record: ids });
+  if (result.type !== "duplicate") return check(session, result.type);
+  const marked = await allIds(store, session.head.sessionId);
+  const left = ids.filter((id) => !marked.has(id));
+  if (left.length > 0) await commit(store, session, { ...resting(session), record: left });
+}
+
+async function allIds(store: Store, sessionId: string): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (let after: string | undefined; ; ) {
+    const page = await store.messageIds(sessionId, { limit: idsInLine, ...(after === undefined ? {} : { after }) });
+    for (const id of page) ids.add(id);
+    after = page.at(-1);
+    if (after === undefined) return ids;
+  }
+}
+
+/** What the last commit of the source said of its session. */
+async function describe(store: Store, session: Writing): Promise<void> {
+  const { state, head } = session;
+  if (head.entries === 0) return;
+  const activity = activityOf(state);
+  await commit(store, session, { ...resting(session), activity, dueAt: dueAt(state), askedAt: askedAt(state) });
+}
+
+async function commit(store: Store, session: Writing, row: Commit): Promise<void> {
+  check(session, (await store.commit(session.lease, row)).type);
+}
+
+function check({ head: { sessionId } }: Writing, outcome: string): void {
+  if (outcome === "ok") return;
+  if (outcome === "busy")
+    throw new PawlError(
+      "store_failed",
+      `The store is busy. Import the same export again: it goes on with session ${sessionId}.`,
+    );
+  throw existsError(sessionId);
+}

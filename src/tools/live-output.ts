@@ -1,0 +1,75 @@
+/**
+ * The end of an output while it grows, for whoever watches a command. It is bounded in size, and comes at most ten times
+ * a second.
+ */
+
+/** The most bytes that are shown. */
+const mostBytes = 16 * 1024;
+
+/** Milliseconds between two showings. */
+const pauseMs = 100;
+
+export type LiveOutput = {
+  add(bytes: Uint8Array): void;
+  /** The output has ended: nothing more is shown, and no timer is left. */
+  end(): void;
+  /** Waits until there is something new. Null when the output has ended. */
+  next(): Promise<string | null>;
+};
+
+export function createLiveOutput(): LiveOutput {
+  let tail: Buffer = Buffer.alloc(0);
+  let isCut = false;
+  let isChanged = false;
+  let hasEnded = false;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let onChange = () => {};
+  let onEnd = () => {};
+
+  /** Whole lines only, if the beginning is left out and the rest has a line end. */
+  function text(): string {
+    const shown = tail.toString("utf8");
+    return isCut ? `…\n${shown.slice(shown.indexOf("\n") + 1)}` : shown;
+  }
+
+  function changed(): Promise<void> {
+    return new Promise((resolve) => {
+      onChange = resolve;
+    });
+  }
+
+  /** The rest of the time between two showings, unless the output ends before. */
+  async function pause(): Promise<void> {
+    const left = shownAt + pauseMs - performance.now();
+    if (left <= 0 || hasEnded) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      onEnd = resolve;
+      timer = setTimeout(resolve, left);
+    });
+    clearTimeout(timer);
+  }
+
+  return {
+    add(bytes) {
+      const joined = Buffer.concat([tail, bytes.subarray(-mostBytes)]);
+      isCut ||= tail.length + bytes.length > mostBytes;
+      tail = Buffer.from(joined.subarray(-mostBytes));
+      isChanged = true;
+      onChange();
+    },
+    end() {
+      hasEnded = true;
+      onChange();
+      onEnd();
+    },
+    async next() {
+      if (!isChanged && !hasEnded) await changed();
+      await pause();
+      if (hasEnded) return null;
+      isChanged = false;
+      shownAt = performance.now();
+      return text();
+    },
+  };
+}

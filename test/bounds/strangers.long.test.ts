@@ -1,0 +1,265 @@
+/**
+ * Functions that take what a model, a server or a file says: each takes linear time, whatever it is given.
+ *
+ * The table is held to what their modules export. A new function does not pass until it has a case here, or a reason why
+ * it needs none.
+ */
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import * as cliRedaction from "../../src/cli/redaction.js";
+import * as cliText from "../../src/cli/text.js";
+import * as escapes from "../../src/core/data/escapes.js";
+import * as hiddenCharacters from "../../src/core/data/hidden-characters.js";
+import * as json from "../../src/core/data/json.js";
+import * as jsonFault from "../../src/core/data/json-fault.js";
+import * as jsonWeight from "../../src/core/data/json-weight.js";
+import * as errorBody from "../../src/models/ai-sdk/error-body.js";
+import * as failure from "../../src/models/ai-sdk/failure.js";
+import * as retryAfter from "../../src/models/ai-sdk/retry-after.js";
+import * as streamRedaction from "../../src/runtime/agent/stream-redaction.js";
+import * as redaction from "../../src/runtime/observers/redact.js";
+import * as toJson from "../../src/runtime/tools/to-json.js";
+import * as fetchBody from "../../src/tools/fetch-body.js";
+import * as fetchRequest from "../../src/tools/fetch-request.js";
+import * as mcpOptions from "../../src/tools/mcp/options.js";
+import * as mcpResult from "../../src/tools/mcp/result.js";
+import * as mcpSpecification from "../../src/tools/mcp/specification.js";
+import { verifies } from "../verifies.js";
+import type { Case, Cases, None } from "./cases.js";
+import { expectShortBlocks } from "./plain-pass.js";
+import { storedModules } from "./stored.js";
+
+const length = 128 * 1024;
+
+/** Pieces that are repeated: what a pattern may begin with again and again, without ever being whole. */
+const pieces: readonly string[] = [
+  ...["a", " ", "\n", "\\", '"', "\\u00", "\\u005c", "/", "://", "http://a:", "@", "a:b@", "-", "_", "=", "0", "1."],
+  ...[
+    "[",
+    '{"a":',
+    "[[],",
+    '"\\',
+    "eyJ",
+    "eyJaaaaaaaa.",
+    "sk-ant-",
+    "sk-",
+    "Bearer ",
+    "Basic A",
+    "AKIA",
+    "ghp_",
+    "xoxb-",
+  ],
+  ...[
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----",
+    "<meta ",
+    "<title",
+    "<",
+    "%",
+    "(",
+    "é",
+    "漢",
+    "🔑",
+    "\ud83d",
+    "e\u0301",
+  ],
+  ...["\u0301", "\u200d", "👨\u200d", "\u202e", "\u2800", "charset=", ";", "pass", "correct horse "],
+];
+
+const inputs = pieces.map((piece) => piece.repeat(Math.ceil(length / piece.length)).slice(0, length));
+
+const all = inputs.join("");
+
+/** Gives the event loop back between the inputs, so that each counts alone. */
+async function playAll(play: Case): Promise<void> {
+  for (const input of inputs) {
+    try {
+      await play(input);
+    } catch {
+      // A refusal is a good answer.
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const secrets = ['pass"word\\with\ttabs', "correct horse battery", "a".repeat(1_000), "\\".repeat(10)];
+const known = redaction.createRedaction({ values: secrets });
+
+const answer = (text: string, contentType = "text/html") =>
+  Object.assign(Readable.from([Buffer.from(text)]), {
+    headers: { "content-type": contentType },
+  }) as unknown as IncomingMessage;
+
+const streamed = (text: string) => {
+  const pass = cliRedaction.createTerminalRedaction({ API_KEY: secrets[0] }).stream();
+  const ids = { runId: "r", modelCallIndex: 1, attempt: 1 };
+  for (const [index, part] of [text.slice(0, 1_000), text.slice(1_000)].entries())
+    pass({ type: "delta", delta: { ...ids, seq: index + 1, kind: "text-delta", id: "t", text: part } });
+  return pass({ type: "delta", delta: { ...ids, seq: 3, kind: "text-end", id: "t" } });
+};
+
+const modules = {
+  json: [
+    json,
+    {
+      isDangerousKey: "compares with three words",
+      parseJson: json.parseJson,
+      checkJson: (text) => json.checkJson({ [text]: [text] }),
+      copyJson: "of values that were checked",
+      canonicalJson: "of values that were checked",
+      isSameJson: "of values that were checked",
+      formatPath: (text) => json.formatPath([text, 0, text]),
+    } satisfies Cases<typeof json>,
+  ],
+  jsonFault: [jsonFault, { findFault: jsonFault.findFault } satisfies Cases<typeof jsonFault>],
+  jsonWeight: [
+    jsonWeight,
+    {
+      weightOf: (text) => jsonWeight.weightOf({ [text]: text.slice(0, 20_000).split("") }),
+      measureSchema: (text) => jsonWeight.measureSchema({ properties: { [text]: text.slice(0, 20_000).split("") } }),
+    } satisfies Cases<typeof jsonWeight>,
+  ],
+  escapes: [escapes, { skeletonOf: escapes.skeletonOf } satisfies Cases<typeof escapes>],
+  hiddenCharacters: [
+    hiddenCharacters,
+    { showHidden: hiddenCharacters.showHidden, escapeCharacter: "of one character" } satisfies Cases<
+      typeof hiddenCharacters
+    >,
+  ],
+  redaction: [
+    redaction,
+    {
+      createRedaction: known,
+      guarded: redaction.guarded(known),
+      redactJson: (text) => redaction.redactJson({ [text.slice(0, length / 2)]: text.slice(0, length / 2) }, known),
+    } satisfies Cases<typeof redaction>,
+  ],
+  cliRedaction: [
+    cliRedaction,
+    {
+      secretsOf: "of the environment of the person",
+      createTerminalRedaction: streamed,
+    } satisfies Cases<typeof cliRedaction>,
+  ],
+  streamRedaction: [
+    streamRedaction,
+    {
+      createStreamRedaction: "of a stream: the case of createTerminalRedaction is one of it",
+      shownLength: (text) => streamRedaction.shownLength(text, { redact: known, secrets }),
+    } satisfies Cases<typeof streamRedaction>,
+  ],
+  cliText: [
+    cliText,
+    {
+      visible: cliText.visible,
+      exact: cliText.exact,
+      segmentsOf: "each character is asked for on its own",
+      widthOf: cliText.widthOf,
+      cut: (text) => cliText.cut(text, 80),
+      oneLine: cliText.oneLine,
+      shortInput: (text) => cliText.shortInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
+      shortResult: (text) => cliText.shortResult(text, true),
+      hasFailedCommand: cliText.hasFailedCommand,
+      wholeInput: (text) => cliText.wholeInput({ command: text }),
+      duration: "of a number",
+      age: "of a number",
+      counted: "of a number",
+      jsonLine: cliText.jsonLine,
+      wrapped: (text) => cliText.wrapped(text, 80),
+    } satisfies Cases<typeof cliText>,
+  ],
+  toJson: [
+    toJson,
+    {
+      toToolOutput: toJson.toToolOutput,
+      normaliseJson: (text) => toJson.normaliseJson({ [text]: text.slice(0, 20_000).split("") }),
+    } satisfies Cases<typeof toJson>,
+  ],
+  errorBody: [
+    errorBody,
+    {
+      readErrorBody: (text) => errorBody.readErrorBody({ responseBody: text, message: text }),
+    } satisfies Cases<typeof errorBody>,
+  ],
+  failure: [
+    failure,
+    {
+      toModelFailure: (text) =>
+        failure.toModelFailure(Object.assign(new Error(text), { responseBody: text, statusCode: 400 }), 0),
+      isClosed: (text) => failure.isClosed({ kind: "network", message: text, code: text }),
+    } satisfies Cases<typeof failure>,
+  ],
+  retryAfter: [
+    retryAfter,
+    {
+      readRetryAfter: (text) => retryAfter.readRetryAfter({ "retry-after": text }, [{ retryDelay: `${text}s` }], 0),
+    } satisfies Cases<typeof retryAfter>,
+  ],
+  fetchBody: [
+    fetchBody,
+    {
+      mediaTypeOf: (text) => fetchBody.mediaTypeOf(answer("", text)),
+      isTextType: fetchBody.isTextType,
+      readText: (text) => fetchBody.readText(answer(text), length),
+    } satisfies Cases<typeof fetchBody>,
+  ],
+  fetchRequest: [
+    fetchRequest,
+    {
+      checkedUrl: (text) => fetchRequest.checkedUrl(`http://${text}`.slice(0, 8_000)),
+      get: "takes a URL that was checked",
+    } satisfies Cases<typeof fetchRequest>,
+  ],
+  mcpOptions: [
+    mcpOptions,
+    {
+      checkMcpOptions: "of the options of the author",
+      showServer: (text) => mcpOptions.showServer({ type: "stdio", command: text, args: [text.slice(0, 1_000)] }),
+      hashServer: "of the options of the author",
+      hashOf: (text) => mcpOptions.hashOf({ [text]: text }),
+    } satisfies Cases<typeof mcpOptions>,
+  ],
+  mcpResult: [
+    mcpResult,
+    { outputOf: (text) => mcpResult.outputOf({ content: [{ type: "text", text }] }) } satisfies Cases<typeof mcpResult>,
+  ],
+  mcpSpecification: [
+    mcpSpecification,
+    {
+      readListing: (text) =>
+        mcpSpecification.readListing(
+          "s",
+          [
+            { name: text, description: text, inputSchema: { type: "object", description: text } },
+            { name: "b", inputSchema: { type: "object", properties: { [text]: { pattern: text, format: text } } } },
+          ],
+          undefined,
+        ),
+    } satisfies Cases<typeof mcpSpecification>,
+  ],
+  ...storedModules,
+} as const satisfies {
+  readonly [name: string]: readonly [module: object, cases: { readonly [name: string]: Case | None }];
+};
+
+describe.each(Object.entries(modules))("%s", (_name, [module, cases]) => {
+  test("every function is in the table", () => {
+    const exported = Object.entries(module).flatMap(([name, member]) => (typeof member === "function" ? name : []));
+    expect(Object.keys(cases).sort()).toEqual(exported.sort());
+  });
+
+  const played = Object.entries<Case | None>(cases).flatMap(([name, play]) =>
+    typeof play === "string" ? [] : [[name, play] as const],
+  );
+  if (played.length > 0)
+    test.each(played)("%s takes linear time", verifies("SEC-15"), async (name, play) => {
+      try {
+        await expectShortBlocks(name, all, () => playAll(play));
+      } catch {
+        // Which input it was.
+        for (const [index, input] of inputs.entries())
+          await expectShortBlocks(`${name} of ${JSON.stringify(pieces[index])}, repeated,`, input, () => play(input));
+      }
+    });
+});

@@ -1,0 +1,123 @@
+/**
+ * Configuration of a person and of a folder, and the trust in what a folder brings.
+ */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { configurationInForce } from "../../src/cli/configuration/in-force.js";
+import { plainJson } from "../../src/cli/configuration/json-with-comments.js";
+import { createPermissions } from "../../src/cli/permissions/permissions.js";
+import { changedLines, folderTrust, revokeTrust, trustFiles } from "../../src/cli/trust/trust.js";
+import { verifies } from "../verifies.js";
+
+function world(files: Readonly<Record<string, string>>) {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-configuration-")));
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  };
+  mkdirSync(join(base, "root"));
+  for (const [path, text] of Object.entries(files)) write(path, text);
+  const place = {
+    root: join(base, "root"),
+    home: join(base, "home"),
+    environment: { XDG_CONFIG_HOME: join(base, "config") },
+  };
+  const trust = () => trustFiles(place.root, place.home, folderTrust(place.root, place.home).files, "ada");
+  return { base, place, write, trust };
+}
+
+const user = "config/pawl/pawl.config.json";
+const folder = "root/pawl.config.json";
+const edit = { tool: "edit_file", readOnly: false, input: { path: "a.txt" } };
+
+describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
+  test("takes comments, and says nothing else than JSON", () => {
+    const text = '{ // model\n "model": "a//b", /* "x": [1,] */ "limits": { "maxSteps": 3, }, }';
+    expect(JSON.parse(plainJson(text))).toEqual({ model: "a//b", limits: { maxSteps: 3 } });
+    expect(plainJson(text)).toHaveLength(text.length);
+    expect(JSON.parse(plainJson('"\\"// no comment, ]"'))).toBe('"// no comment, ]');
+  });
+
+  test.each([
+    ['{ "modell": "x" }', "Did you mean model"],
+    ['{ "limits": { "maxStep": 1 } }', "Did you mean limits.maxSteps"],
+    ['{ "limits": { "maxSteps": 0 } }', "above 0"],
+    ['{ "model": 3 }', "model must be a text"],
+    ['{ "permissions": { "allways": [] } }', "only allow, ask and deny"],
+    ["[]", "must be an object"],
+    ['{ "model": ', "not valid JSON"],
+    ['{ "__proto__": {} }', "pawl.config.json cannot be used"],
+  ])("%s is refused", (text, message) => {
+    const { place } = world({ [user]: text });
+    expect(() => configurationInForce(place)).toThrow(message);
+  });
+
+  test("of the folder stands above the person's, once it is trusted", () => {
+    const { place, trust } = world({
+      [user]: '{ "model": "demo", "limits": { "maxSteps": 9, "maxCostUsd": 1 } }',
+      [folder]: '{ "model": "a/b", "limits": { "maxSteps": 5 } }',
+    });
+    expect(configurationInForce(place)).toMatchObject({ model: "demo", limits: { maxSteps: 9, maxCostUsd: 1 } });
+    trust();
+    expect(configurationInForce(place)).toMatchObject({
+      model: "a/b",
+      limits: { maxSteps: 5, maxCostUsd: 1 },
+      notice: null,
+    });
+  });
+});
+
+describe("trust", verifies("SEC-17#settings"), () => {
+  const brought = '{ "model": "a/b", "permissions": { "allow": ["edit_file"], "deny": ["shell(rm *)"] } }';
+
+  test("is needed for what a folder sets and allows, and not for what it denies", async () => {
+    const { place, trust } = world({ [folder]: brought });
+    const permissions = createPermissions({ ...place, allowAll: false });
+    const rm = { tool: "shell", readOnly: false, input: { command: "rm x" } };
+    expect((await permissions.decide(edit)).verdict).toBe("ask");
+    expect((await permissions.decide(rm)).verdict).toBe("deny");
+    expect(configurationInForce(place)).toMatchObject({
+      model: undefined,
+      notice: expect.stringContaining("sets the model: a/b; allows without a question: edit_file"),
+    });
+    trust();
+    expect((await permissions.decide(edit)).verdict).toBe("allow");
+  });
+
+  test.each(["changed by a byte", "taken back", "moved behind a link", "copied to another folder"])(
+    "is gone at once if the file is %s",
+    async (how) => {
+      const { base, place, write, trust } = world({ [folder]: brought });
+      trust();
+      const permissions = createPermissions({ ...place, allowAll: false });
+      expect((await permissions.decide(edit)).verdict).toBe("allow");
+      if (how === "changed by a byte") write(folder, `${brought} `);
+      else if (how === "taken back") revokeTrust(place.root, place.home);
+      else if (how === "moved behind a link") {
+        write("elsewhere.json", brought);
+        rmSync(join(base, folder));
+        symlinkSync(join(base, "elsewhere.json"), join(base, folder));
+      } else {
+        write("other/pawl.config.json", brought);
+        expect(folderTrust(join(base, "other"), place.home).files).toMatchObject([{ isTrusted: false }]);
+        return;
+      }
+      expect((await permissions.decide(edit)).verdict).toBe("ask");
+    },
+  );
+
+  test("is given to what was shown, and not to what came meanwhile", () => {
+    const { place, write } = world({ [folder]: brought });
+    const shown = folderTrust(place.root, place.home).files;
+    write(folder, brought.replace("a/b", "evil/model"));
+    trustFiles(place.root, place.home, shown, "ada");
+    expect(folderTrust(place.root, place.home).files).toMatchObject([{ isTrusted: false }]);
+  });
+
+  test("shows after a change only what has changed", () => {
+    expect(changedLines("a\nb\nc\nc", "a\nx\nc")).toEqual(["- b", "- c", "+ x"]);
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * Published MCP servers in the command line: added, listed, tested, trusted with a folder, and used by the model.
+ */
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { startProviderServer } from "../models/provider-server.js";
+import { checkTool } from "../support/check-tools.js";
+import { openPawl } from "../terminal/pseudo-terminal.js";
+import { startEverythingServer } from "../tools/mcp-servers.js";
+import { verifies } from "../verifies.js";
+import { createWorld, jsonLines } from "./pawl.js";
+
+const published = (name: string) => checkTool(`@modelcontextprotocol/server-${name}/dist/index.js`);
+/** As a file of servers names it. */
+const variable = ["$", "{NOTES}"].join("");
+const secret = "hunter2hunter2";
+
+test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("CHAT-4#servers"), async () => {
+  const world = createWorld();
+  const file = join(world.base, ".config/pawl/mcp.json");
+  const memory = ["memory", "--env", `TOKEN=${secret}`, "--", process.execPath, published("memory")];
+  expect(await world.pawl(["mcp", "add", ...memory])).toMatchObject({
+    code: 0,
+    stdout: `Added memory to ${file}.\nTry it: pawl mcp test memory\n`,
+  });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect((await world.pawl(["mcp", "add", ...memory])).stderr).toContain("has a server memory already");
+  expect((await world.pawl(["mcp", "add", "a b", "--", "x"])).stderr).toContain("cannot be named");
+  expect((await world.pawl(["mcp", "add", "broken", "--", "no-such-program"])).code).toBe(0);
+  expect((await world.pawl(["mcp", "add", "web", await startEverythingServer()])).code).toBe(0);
+  const listed = await world.pawl(["mcp", "list"]);
+  expect(listed.stdout).toContain(`memory  ${process.execPath} ${published("memory")} (with TOKEN)  (${file})`);
+  const config = await world.pawl(["config"]);
+  expect(config.stdout).toContain("mcp  web  http://127.0.0.1:");
+  expect(`${listed.stdout}${config.stdout}`).not.toContain(secret);
+  const tested = await world.pawl(["mcp", "test", "memory"]);
+  expect(tested).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^memory works: \d tools\.\n {2}create_entities/),
+  });
+  const [web] = jsonLines((await world.pawl(["mcp", "test", "web", "--json"])).stdout);
+  expect(web).toMatchObject({ ok: true, tools: expect.arrayContaining([expect.objectContaining({ name: "echo" })]) });
+  const failed = await world.pawl(["mcp", "test", "broken"]);
+  expect(failed).toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/cannot be reached.*Is no-such-program installed.*It runs: no-such-program/s),
+  });
+  expect((await world.pawl(["mcp", "test", "memry"])).stderr).toContain("There are: memory, broken, web");
+  expect((await world.pawl(["mcp", "remove", "broken"])).stdout).toContain("Removed broken");
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+    mcpServers: {
+      memory: { command: process.execPath, args: [published("memory")], env: { TOKEN: secret } },
+      web: { type: "http", url: expect.stringContaining("http") },
+    },
+  });
+});
+
+/** A server of the folder that leaves a trace as soon as it is started. */
+const traced = (path: string) =>
+  `import { writeFileSync } from "node:fs"; writeFileSync("started", "x"); await import(${JSON.stringify(path)});`;
+
+test(
+  "a server of a folder is started once the folder is trusted, and a rule decides about its calls",
+  verifies("CHAT-4#servers", "SEC-17#servers"),
+  async () => {
+    const call = { name: "mcp__notes__create_entities", input: { entities: [] } };
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", text: "Nothing to do." },
+      { type: "answer", calls: [call] },
+      { type: "answer", text: "Denied." },
+      { type: "answer", calls: [call] },
+      { type: "answer", text: "Kept." },
+    ]);
+    onTestFinished(() => server.close());
+    const world = createWorld({
+      "serve.mjs": traced(published("memory")),
+      ".mcp.json": JSON.stringify({
+        mcpServers: {
+          notes: { command: process.execPath, args: ["serve.mjs"], env: { MEMORY_FILE_PATH: variable } },
+        },
+      }),
+    });
+    const env = { OPENAI_BASE_URL: server.baseURL, NOTES: join(world.base, "notes.jsonl") };
+    const run = (words: readonly string[]) =>
+      world.pawl(["run", "--model", "openai-compatible/test", ...words, "go"], { env });
+    const isStarted = () => existsSync(join(world.root, "started"));
+    const before = await run(["--yes"]);
+    expect(before).toMatchObject({ code: 0, stderr: expect.stringContaining("starts the MCP server notes") });
+    expect(isStarted()).toBe(false);
+    expect(JSON.stringify(server.requests[0]?.body)).not.toContain("mcp__notes");
+    expect((await world.pawl(["mcp", "test", "notes"])).stderr).toContain("its file is not trusted: pawl trust");
+    const [shown] = jsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
+    expect((await world.pawl(["trust", "--hash", shown.hash])).code).toBe(0);
+    const asked = await run([]);
+    expect(asked.stderr).toContain("denied because nobody could be asked");
+    expect(isStarted()).toBe(true);
+    expect(JSON.stringify(server.requests[1]?.body)).toContain("mcp__notes__search_nodes");
+    const allowed = await run(["--allow", "mcp__notes__*"]);
+    expect(allowed).toMatchObject({ code: 0, stdout: expect.stringContaining("Kept.") });
+    writeFileSync(join(world.root, "serve.mjs"), `${traced(published("memory"))}//`);
+    expect((await world.pawl(["config"])).stderr).toContain("has changed since it was trusted");
+  },
+);
+
+test(
+  "a conversation asks at its start whether to trust a folder, begins without, and takes no key for an answer",
+  verifies("SEC-17#servers", "CHAT-4#servers"),
+  async () => {
+    const server = await startProviderServer("openai-chat", [{ type: "answer", text: "Done." }]);
+    onTestFinished(() => server.close());
+    const world = createWorld({
+      "serve.mjs": traced(published("memory")),
+      ".mcp.json": JSON.stringify({ mcpServers: { notes: { command: process.execPath, args: ["serve.mjs"] } } }),
+    });
+    const env = { OPENAI_BASE_URL: server.baseURL };
+    const isStarted = () => existsSync(join(world.root, "started"));
+    const words = ["--model", "openai-compatible/test", "do it"];
+    const first = openPawl(world, words, { env });
+    await first.sees(/starts the MCP server notes[\s\S]*trust ›[\s\S]*› not now/);
+    first.type("\r");
+    await first.sees(/Not trusted: it is off[\s\S]*Done\.[\s\S]*ready/);
+    expect(isStarted()).toBe(false);
+    first.type("/mcp\r");
+    await first.sees("its file is not trusted: pawl trust");
+    first.type("/quit\r");
+    await first.ended;
+    const second = openPawl(world, words.slice(0, 2), { env });
+    await second.sees(/› not now/);
+    second.type("\x1b[B\r");
+    await second.sees(/new session[\s\S]*new session[\s\S]*ready/);
+    expect(isStarted()).toBe(true);
+    second.type("/mcp\r");
+    await second.sees(/✓ \d tools[\s\S]*mcp__notes__read_graph/);
+    second.type("/quit\r");
+    await second.ended;
+    const third = openPawl(world, words.slice(0, 2), { env });
+    await third.sees("ready");
+    third.type("/quit\r");
+    await third.ended;
+  },
+);

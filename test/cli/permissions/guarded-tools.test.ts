@@ -1,0 +1,146 @@
+/**
+ * Tools that are held to what was permitted while they work, and the rule that the log keeps.
+ */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { guardedTools } from "../../../src/cli/permissions/guarded-tools.js";
+import { createPermissions } from "../../../src/cli/permissions/permissions.js";
+import { createAgent, createMemoryStore, defineTool, type Json, type Permission } from "../../../src/index.js";
+import { createScriptedModel } from "../../../src/testing/index.js";
+import { createFetchTool } from "../../../src/tools/index.js";
+import { verifies } from "../../verifies.js";
+
+function folder() {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-guarded-")));
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const root = join(base, "root");
+  mkdirSync(join(root, "src"), { recursive: true });
+  mkdirSync(join(root, "hooks"));
+  return { base, root };
+}
+
+async function runWith(
+  root: string,
+  base: string,
+  calls: readonly { name: string; input: Json }[],
+  between: () => void,
+) {
+  const permissions = createPermissions({
+    allowAll: false,
+    root,
+    home: join(base, "home"),
+    environment: { XDG_CONFIG_HOME: join(base, "config") },
+    allow: ["write_file(src/**)"],
+    deny: ["read_file(hooks/**)"],
+  });
+  const { tools, canExecuteTool } = guardedTools(permissions, []);
+  const agent = createAgent({
+    name: "a",
+    store: createMemoryStore(),
+    model: createScriptedModel([{ calls: [...calls] }, { text: "Done." }]),
+    tools,
+    canExecuteTool: async (call, context) => {
+      const decided = await canExecuteTool(call, context);
+      between();
+      return decided;
+    },
+  });
+  const stream = agent.runStream("go", { interactive: false });
+  const outputs: string[] = [];
+  for await (const item of stream) if (item.type === "tool_result") outputs.push(JSON.stringify(item.output));
+  return outputs;
+}
+
+test("a link that is put in a file's place after the decision ends the call", verifies("CHAT-2#rules"), async () => {
+  const { base, root } = folder();
+  mkdirSync(join(root, "other"));
+  const write = { name: "write_file", input: { path: "src/a.txt", content: "new" } };
+  const swap = () => {
+    renameSync(join(root, "src"), join(root, "old"));
+    symlinkSync(join(root, "other"), join(root, "src"));
+  };
+  const [output] = await runWith(root, base, [write], swap);
+  expect(output).toContain("may not be used");
+  expect(() => readFileSync(join(root, "other/a.txt"))).toThrow("ENOENT");
+});
+
+test("what may not be read is left out of searches and listings", verifies("CHAT-2#rules"), async () => {
+  const { base, root } = folder();
+  writeFileSync(join(root, "hooks/secret.txt"), "needle");
+  writeFileSync(join(root, "src/open.txt"), "needle");
+  const calls = [
+    { name: "search_files", input: { text: "needle" } },
+    { name: "list_files", input: {} },
+    { name: "read_file", input: { path: "src/../hooks/secret.txt" } },
+  ];
+  const outputs = await runWith(root, base, calls, () => {});
+  expect(outputs.join("\n")).toContain("src/open.txt");
+  expect(outputs.join("\n")).not.toContain("secret");
+  expect(outputs.filter((output) => output.includes("denies this"))).toHaveLength(1);
+});
+
+test("a redirect that may not be followed names the address", verifies("CHAT-2#rules"), async () => {
+  const server = createServer((_, response) => response.writeHead(302, { location: "http://127.0.0.2:1/x" }).end());
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  onTestFinished(() => void server.close());
+  const asked: string[] = [];
+  const fetch = createFetchTool({
+    allowAddresses: ["127.0.0.0/8"],
+    mayRedirect: ({ to }) => {
+      asked.push(to.href);
+      return false;
+    },
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const agent = createAgent({
+    name: "a",
+    store: createMemoryStore(),
+    model: createScriptedModel([{ calls: [{ name: "fetch_url", input: { url } }] }, { text: "Done." }]),
+    tools: [{ ...fetch, needsApproval: false }],
+  });
+  const outputs: string[] = [];
+  for await (const item of agent.runStream("go"))
+    if (item.type === "tool_result") outputs.push(JSON.stringify(item.output));
+  expect(outputs[0]).toContain("redirects to http://127.0.0.2:1/x, which needs a permission of its own");
+  expect(asked).toEqual(["http://127.0.0.2:1/x"]);
+});
+
+const rule = { verdict: "allow", kind: "tool", pattern: "pay", scope: "user" } as const;
+
+test.each([
+  ["allow", { verdict: "allow", rule }, { verdict: "allow", rule }],
+  [
+    "deny",
+    { verdict: "deny", reason: "no", rule: { ...rule, verdict: "deny" } },
+    { verdict: "deny", rule: { ...rule, verdict: "deny" } },
+  ],
+  ["a rule of another shape", { verdict: "allow", rule: { ...rule, scope: "moon" } }, { verdict: "deny" }],
+] as const)("the log keeps the rule by which a check decides: %s", async (_, given, expected) => {
+  const store = createMemoryStore();
+  const agent = createAgent({
+    name: "a",
+    store,
+    model: createScriptedModel([{ calls: [{ name: "pay", input: {} }] }, { text: "Done." }]),
+    tools: [defineTool({ name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "paid" })],
+    canExecuteTool: () => given as Permission,
+  });
+  await agent.run("go", { sessionId: "s" });
+  const decisions = (await store.read("s", 0, 100)).flatMap(({ event }) =>
+    event.type === "tool_decided" ? [event.decision] : [],
+  );
+  expect(decisions).toMatchObject([expected]);
+  if (expected.verdict === "deny" && !("rule" in expected)) expect(decisions[0]).not.toHaveProperty("rule");
+});

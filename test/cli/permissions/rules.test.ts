@@ -1,0 +1,361 @@
+/**
+ * Permission rules: what they allow, ask and deny.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { decideByRules } from "../../../src/cli/permissions/decide.js";
+import { keepRule } from "../../../src/cli/permissions/keep.js";
+import { offersFor } from "../../../src/cli/permissions/offers.js";
+import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
+import { projectFolder } from "../../../src/cli/permissions/project.js";
+import { type Rule, readRule } from "../../../src/cli/permissions/rule.js";
+import type { Verdict } from "../../../src/cli/permissions/rule-text.js";
+import type { Json } from "../../../src/index.js";
+import { verifies } from "../../verifies.js";
+import { allowed, denied, harmless, mustAsk } from "./rules-table.js";
+
+const rule = (text: string, verdict: Verdict = "allow"): Rule => readRule(verdict, { rule: text }, "user", "/home/ada");
+const shell = (command: string) => ({ tool: "shell", readOnly: false, input: { command } });
+
+function folder(): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), "pawl-rules-")));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+function permissionsIn(base: string, options: Partial<PermissionOptions> = {}) {
+  const root = join(base, "root");
+  mkdirSync(root, { recursive: true });
+  const environment = { XDG_CONFIG_HOME: join(base, "config") };
+  return createPermissions({ allowAll: false, root, home: join(base, "home"), environment, ...options });
+}
+
+describe("a command line", verifies("CHAT-2#rules"), () => {
+  const rules = allowed.map((text) => rule(text));
+
+  test.each(harmless)("runs by rules: %j", async (line) => {
+    expect(await decideByRules(shell(line), rules, "/tmp")).toMatchObject({ verdict: "allow" });
+  });
+
+  test.each(mustAsk)("asks: %j", async (line) => {
+    expect(await decideByRules(shell(line), rules, "/tmp")).toMatchObject({ verdict: "ask" });
+  });
+
+  test.each(denied)("%s denies %j", async (text, line) => {
+    const decided = await decideByRules(shell(line), [...rules, rule("shell(cat *)"), rule(text, "deny")], "/tmp");
+    expect(decided).toMatchObject({ verdict: "deny", rule: { rule: text } });
+  });
+
+  test("is denied with --yes if it cannot be read and a rule denies commands", async () => {
+    const permissions = permissionsIn(folder(), { allowAll: true, deny: ["shell(rm *)"] });
+    expect(await permissions.decide(shell("ls"))).toMatchObject({ verdict: "allow" });
+    for (const line of ["$X y", "ls 'open", "eval $x"])
+      expect(await permissions.decide(shell(line)), line).toMatchObject({ verdict: "deny" });
+  });
+});
+
+describe("a rule", verifies("CHAT-2#rules"), () => {
+  test.each([
+    ["shell(sh *)", "choose what runs"],
+    ["shell(python3 *)", "choose what runs"],
+    ["shell(npx *)", "choose what runs"],
+    ["shell(env *)", "choose what runs"],
+    ["shell(make *)", "choose what runs"],
+    ["shell(./run.sh *)", "choose what runs"],
+    ["shell(git * log)", "a * stands alone"],
+    ["shell(git lo*)", "a * stands alone"],
+    ["shell(*)", "write the words"],
+    ["shell()", "parentheses are empty"],
+    ["shel(ls)", "take something in parentheses"],
+    ["shel", "Did you mean shell?"],
+    ["edit_file(../x)", ". or .."],
+    ["edit_file(src/{a,b})", "only *, ? and **"],
+    ["edit_file(a**b)", "** stands alone"],
+    ["fetch_url(10.0.0.0/8)", "denied, not allowed"],
+    ["fetch_url(a.*.org)", "only at the beginning"],
+    ["mcp__docs*", "name"],
+    ["edit_file(src\u202e)", "hidden characters"],
+    ["todo(x)", "take something in parentheses"],
+    ["two words", "write a tool's name"],
+  ])("%s is refused", (text, message) => {
+    expect(() => rule(text)).toThrow(message);
+  });
+
+  test("denies before it asks, and asks before it allows, whatever is more special", async () => {
+    const call = { tool: "edit_file", readOnly: false, input: { path: "src/generated/a.ts" } };
+    const rules = [rule("edit_file(src/generated/a.ts)"), rule("edit_file(src/**)", "ask")];
+    expect(await decideByRules(call, rules, "/tmp")).toMatchObject({ verdict: "ask" });
+    const stricter = [...rules, rule("edit_file", "deny")];
+    expect(await decideByRules(call, stricter, "/tmp")).toMatchObject({ verdict: "deny" });
+    expect(await decideByRules(call, rules.slice(0, 1), "/tmp")).toMatchObject({ verdict: "allow" });
+  });
+
+  const web = (url: string) => ({ tool: "fetch_url", readOnly: false, input: { url } });
+  test.each([
+    ["allow", "fetch_url(ok.org)", "https://ok.org/x", "allow"],
+    ["allow", "fetch_url(OK.org)", "http://ok.ORG/", "allow"],
+    ["allow", "fetch_url(ok.org)", "https://ok.org:8443/x", "ask"],
+    ["allow", "fetch_url(ok.org:8443)", "https://ok.org:8443/x", "allow"],
+    ["allow", "fetch_url(https://ok.org)", "http://ok.org/x", "ask"],
+    ["allow", "fetch_url(ok.org)", "http://ok.org@evil.org", "ask"],
+    ["allow", "fetch_url(ok.org)", "https://ok.org.evil.org", "ask"],
+    ["allow", "fetch_url(ok.org)", "https://ok.org\\@evil.org", "allow"],
+    ["allow", "fetch_url(ok.org)", "https://okxorg", "ask"],
+    ["allow", "fetch_url(ok.org)", "https://ok.org.", "ask"],
+    ["allow", "fetch_url(ok.org)", "https://sub.ok.org", "ask"],
+    ["allow", "fetch_url(*.ok.org)", "https://sub.ok.org", "allow"],
+    ["allow", "fetch_url(*.ok.org)", "https://ok.org", "ask"],
+    ["allow", "fetch_url(*.ok.org)", "https://evilok.org", "ask"],
+    ["allow", "fetch_url(bücher.example)", "https://xn--bcher-kva.example/", "allow"],
+    ["allow", "fetch_url(ok.org)", "no address", "ask"],
+    ["deny", "fetch_url(169.254.0.0/16)", "http://169.254.169.254/latest", "deny"],
+    ["deny", "fetch_url(169.254.0.0/16)", "http://0xa9fea9fe/", "deny"],
+    ["deny", "fetch_url(evil.org)", "https://evil.org.:99/", "deny"],
+  ] as const)("%s %s and %s: %s", async (verdict, text, url, expected) => {
+    expect(await decideByRules(web(url), [rule(text, verdict)], "/tmp")).toMatchObject({ verdict: expected });
+  });
+
+  test("for a server's tools takes a * behind the server's name only", async () => {
+    const call = (tool: string) => ({ tool, readOnly: false, input: {} });
+    const rules = [rule("mcp__docs__*")];
+    expect(await decideByRules(call("mcp__docs__search"), rules, "/tmp")).toMatchObject({ verdict: "allow" });
+    expect(await decideByRules(call("mcp__docs2__search"), rules, "/tmp")).toMatchObject({ verdict: "ask" });
+  });
+});
+
+describe("a path", verifies("CHAT-2#rules"), () => {
+  const edit = (path: string, tool = "edit_file") => ({ tool, readOnly: tool === "read_file", input: { path } });
+
+  test("is what it really is, and a link does not lead a rule elsewhere", async () => {
+    const root = folder();
+    mkdirSync(join(root, "src/inner"), { recursive: true });
+    mkdirSync(join(root, "other"));
+    writeFileSync(join(root, "other/secret.txt"), "");
+    symlinkSync(join(root, "other"), join(root, "src/link"));
+    const allow = [rule("edit_file(src/**)")];
+    const verdictOf = async (path: string, rules = allow) => (await decideByRules(edit(path), rules, root)).verdict;
+    expect(await verdictOf("src/a.ts")).toBe("allow");
+    expect(await verdictOf("./src/inner/../new/b.ts")).toBe("allow");
+    expect(await verdictOf(join(root, "src/a.ts"))).toBe("allow");
+    expect(await verdictOf("src/link/secret.txt")).toBe("ask");
+    expect(await verdictOf("src/../other/secret.txt")).toBe("ask");
+    expect(await verdictOf("srcx/a.ts")).toBe("ask");
+    expect(await verdictOf("../src/a.ts")).toBe("ask");
+    const deny = [...allow, rule("edit_file(other/**)", "deny")];
+    expect(await verdictOf("src/link/secret.txt", deny)).toBe("deny");
+  });
+
+  test.each([
+    ["*.md", "a.md", true],
+    ["*.md", "docs/a.md", false],
+    ["**/*.md", "docs/a.md", true],
+    ["**/*.md", "a.md", true],
+    ["**/.env*", ".env", true],
+    ["**/.env*", "a/b/.env.local", true],
+    ["src/**", "src", true],
+    ["src/?.ts", "src/a.ts", true],
+    ["src/?.ts", "src/ab.ts", false],
+    ["app/[id]/page.tsx", "app/[id]/page.tsx", true],
+    ["app/[id]/page.tsx", "app/i/page.tsx", false],
+    ["a*b*c", "axxbxxc", true],
+    ["a*b*c", "axxbxx", false],
+    ["src/", "src/deep/a.ts", true],
+  ] as const)("%s and %s: %s", async (pattern, path, fits) => {
+    const { verdict } = await decideByRules(edit(path), [rule(`edit_file(${pattern})`)], "/nowhere");
+    expect(verdict).toBe(fits ? "allow" : "ask");
+  });
+
+  test("that may not be read is closed to every tool; one that may not be written can be read", async () => {
+    const verdictOf = async (tool: string, denial: string, path: string) =>
+      (await decideByRules(edit(path, tool), [rule(denial, "deny")], "/nowhere")).verdict;
+    expect(await verdictOf("read_file", "read_file(**/.env*)", ".env")).toBe("deny");
+    expect(await verdictOf("write_file", "read_file(**/.env*)", ".env")).toBe("deny");
+    expect(await verdictOf("read_file", "edit_file(*.lock)", "a.lock")).toBe("allow");
+    expect(await verdictOf("write_file", "edit_file(*.lock)", "a.lock")).toBe("deny");
+  });
+
+  test("costs no more than pattern times path", async () => {
+    const pattern = `**/${"*a".repeat(200)}/b`;
+    const path = `${"a".repeat(2_000)}/c`;
+    expect((await decideByRules(edit(path), [rule(`edit_file(${pattern})`)], "/nowhere")).verdict).toBe("ask");
+  });
+});
+
+describe("the kept rules", verifies("CHAT-2#rules"), () => {
+  const call = { tool: "edit_file", readOnly: false, input: { path: "a.txt" } as Json };
+
+  test("of a person say who made them, when, and for which call", async () => {
+    const base = folder();
+    const permissions = permissionsIn(base);
+    await keepRule({ permissions, session: null, by: "ada" }, "project", "allow", { rule: "edit_file", call: "r/1/1" });
+    const [kept] = permissions.rules();
+    expect(kept).toMatchObject({ rule: "edit_file", verdict: "allow", scope: "project", by: "ada", call: "r/1/1" });
+    expect(kept?.at).toMatch(/^\d{4}-\d\d-\d\dT/);
+    expect(JSON.parse(readFileSync(permissions.files.project.path, "utf8"))).toMatchObject({
+      folder: permissions.root,
+    });
+  });
+
+  test("count, and cease to count, at once in every process", async () => {
+    const base = folder();
+    const [one, other] = [permissionsIn(base), permissionsIn(base)];
+    expect((await one.decide(call)).verdict).toBe("ask");
+    await keepRule({ permissions: other, session: null, by: "ada" }, "user", "allow", { rule: "edit_file(*.txt)" });
+    expect((await one.decide(call)).verdict).toBe("allow");
+    await other.files.user.change(() => ({}));
+    expect((await one.decide(call)).verdict).toBe("ask");
+  });
+
+  test("of many writers at once are all kept", async () => {
+    const base = folder();
+    const names = Array.from({ length: 12 }, (_, at) => `edit_file(file-${at}.txt)`);
+    const add = (name: string) =>
+      keepRule({ permissions: permissionsIn(base), session: null, by: "ada" }, "project", "allow", { rule: name });
+    await Promise.all(names.map(add));
+    expect(
+      permissionsIn(base)
+        .rules()
+        .map((one) => one.rule)
+        .sort(),
+    ).toEqual([...names].sort());
+  });
+
+  test.each([
+    ["cut off", '{ "allow": ["edit_file'],
+    ["of another shape", '{ "allow": "edit_file" }'],
+    ["with an unknown list", '{ "allways": [] }'],
+    ["with an unknown field", '{ "allow": [{ "rule": "edit_file", "until": 3 }] }'],
+    ["with a rule that cannot be read", '{ "deny": ["shel(rm *)"] }'],
+    ["empty", ""],
+  ])("in a file that is %s are refused, and then everything asks", async (_, text) => {
+    const base = folder();
+    const permissions = permissionsIn(base);
+    const read = { tool: "read_file", readOnly: true, input: { path: "a.txt" } };
+    expect((await permissions.decide(read)).verdict).toBe("allow");
+    mkdirSync(join(base, "config/pawl"), { recursive: true });
+    writeFileSync(permissions.files.user.path, text);
+    expect(await permissions.decide(read)).toMatchObject({
+      verdict: "ask",
+      why: expect.stringContaining("cannot be read"),
+    });
+    expect(() => permissionsIn(base)).toThrow("cannot be read");
+    expect(() => permissionsIn(base, { allowAll: true })).toThrow("cannot be read");
+  });
+
+  test("of a session are not those of a fork", () => {
+    const permissions = permissionsIn(folder());
+    const data = { permissions: { session: "one", allow: [{ rule: "edit_file" }] } };
+    expect(permissions.rules({ sessionId: "one", data })).toHaveLength(1);
+    expect(permissions.rules({ sessionId: "fork", data })).toEqual([]);
+  });
+
+  test("of worktrees are shared, and a folder cannot claim to be a worktree of another", () => {
+    const base = folder();
+    const [main, worktree, liar] = ["main", "worktree", "liar"].map((name) => join(base, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const git = join(main, ".git/worktrees/worktree");
+    for (const path of [git, worktree, liar]) mkdirSync(path, { recursive: true });
+    writeFileSync(join(git, "commondir"), "../..\n");
+    writeFileSync(join(git, "gitdir"), `${join(worktree, ".git")}\n`);
+    for (const path of [worktree, liar]) writeFileSync(join(path, ".git"), `gitdir: ${git}\n`);
+    expect(projectFolder("/home", worktree)).toBe(projectFolder("/home", main));
+    expect(projectFolder("/home", liar)).not.toBe(projectFolder("/home", main));
+  });
+});
+
+describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
+  const offered = async (command: string, isSandboxed = true) => {
+    const offers = await offersFor({ name: "shell", input: { command } }, { isSandboxed, platform: "linux" });
+    return "why" in offers ? offers.why : offers.offers.map(({ rules, mayLast }) => [rules.join(" + "), mayLast]);
+  };
+
+  test.each([
+    [
+      "git diff --stat",
+      [
+        ["shell(git diff *)", true],
+        ["shell(git diff --stat)", true],
+      ],
+    ],
+    [
+      "npm run build",
+      [
+        ["shell(npm run build *)", true],
+        ["shell(npm run build)", true],
+      ],
+    ],
+    [
+      "ls 'a b'",
+      [
+        ["shell(ls *)", true],
+        ["shell(ls 'a b')", true],
+      ],
+    ],
+    [
+      "git status && ls",
+      [
+        ["shell(git status *) + shell(ls *)", true],
+        ["shell(git status) + shell(ls)", true],
+      ],
+    ],
+    ["python3 x.py", [["shell(python3 x.py)", true]]],
+    ["rm -r build", [["shell(rm -r build)", true]]],
+    ["git push origin", [["shell(git push origin)", true]]],
+    ["git diff --output=x", [["shell(git diff --output=x)", true]]],
+  ])("for %s", async (line, expected) => {
+    expect(await offered(line)).toEqual(expected);
+  });
+
+  test("for what the folder defines last for the session, unless there is a sandbox", async () => {
+    expect(await offered("npm test", false)).toEqual([
+      ["shell(npm test *)", false],
+      ["shell(npm test)", false],
+    ]);
+    expect(await offered("git status", false)).toEqual([
+      ["shell(git status *)", true],
+      ["shell(git status)", true],
+    ]);
+  });
+
+  test("are none for a line that no rule can allow", async () => {
+    expect(await offered("ls > x")).toContain("No rule can allow this line");
+  });
+
+  test("allow the call that they were offered for", async () => {
+    const lines = ["git diff --stat", "npm run build -- --fast", "ls 'a b'", 'cat "it\'s"', "git status; ls | grep x"];
+    for (const command of lines) {
+      const offers = await offersFor({ name: "shell", input: { command } }, { isSandboxed: true, platform: "linux" });
+      for (const { rules } of "why" in offers ? [] : offers.offers)
+        expect(
+          await decideByRules(
+            shell(command),
+            rules.map((text) => rule(text)),
+            "/tmp",
+          ),
+          command,
+        ).toMatchObject({
+          verdict: "allow",
+        });
+      expect("offers" in offers, command).toBe(true);
+    }
+    const path = { name: "edit_file", input: { path: "./src/deep/a.ts" } };
+    const offers = await offersFor(path, { isSandboxed: false });
+    expect("offers" in offers && offers.offers.map(({ rules }) => rules)).toEqual([
+      ["edit_file(src/deep/a.ts)"],
+      ["edit_file(src/deep/**)"],
+    ]);
+  });
+
+  test("on Windows are whole commands only", async () => {
+    const offers = await offersFor(
+      { name: "shell", input: { command: "git status" } },
+      { isSandboxed: false, platform: "win32" },
+    );
+    expect("offers" in offers && offers.offers.map(({ rules }) => rules)).toEqual([["shell(git status)"]]);
+  });
+});

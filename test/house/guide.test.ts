@@ -1,0 +1,47 @@
+/**
+ * The guide: each page begins with when one needs it and ends with what comes next, and the index names them all.
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { describe, expect, test } from "vitest";
+import { linksOf, markdownIn, titleOf } from "../../scripts/pages.mjs";
+
+const folder = "docs/guide";
+const pages = markdownIn(folder).map((path) => ({ path, text: readFileSync(path, "utf8") }));
+
+/** The paragraphs of a page below its title, without comments. */
+function paragraphsOf(text: string): readonly string[] {
+  return text
+    .replace(/<!--[\s\S]*?-->/g, "")
+    .split(/\n{2,}/)
+    .map((paragraph) => paragraph.trim())
+    .filter((paragraph) => paragraph !== "");
+}
+
+describe.each(pages)("$path", ({ text }) => {
+  test("begins with when one needs it", () => {
+    const [title, first] = paragraphsOf(text);
+    expect(title).toMatch(/^# \S/);
+    expect(first).toMatch(/^(Read this page|Begin here) (when|before|if) /);
+  });
+
+  test("ends with what comes next", () => {
+    const last = paragraphsOf(text).at(-1) ?? "";
+    expect(last).toMatch(/^\*\*Next:\*\* /);
+    expect(linksOf(last).length).toBeGreaterThan(0);
+  });
+});
+
+test("the index names every page of the guide, by its title", () => {
+  const index = readFileSync(`${folder}/index.md`, "utf8");
+  for (const { path, text } of pages.filter(({ path }) => !path.endsWith("/index.md"))) {
+    expect(index, "docs/guide/index.md lacks a row").toContain(`| [${titleOf(text)}](${basename(path)}) |`);
+  }
+});
+
+test("no two pages of the documentation have one name, but for the beginnings of folders", () => {
+  const names = markdownIn("docs")
+    .map((path) => basename(path))
+    .filter((name) => name !== "README.md" && name !== "index.md");
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});

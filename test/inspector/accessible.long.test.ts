@@ -1,0 +1,101 @@
+/**
+ * What assistive technology is told of the pages: the accessibility tree that Chromium makes of each.
+ */
+import { expect, test } from "vitest";
+import { createMemoryStore } from "../../src/index.js";
+import { serverOfTest } from "../server/rig.js";
+import { verifies } from "../verifies.js";
+import { openBrowser, openInspector, type Page } from "./browser.js";
+import { mender, writeWaiting } from "./desk.js";
+
+async function openWaiting() {
+  const store = createMemoryStore();
+  const sessionId = await writeWaiting(store);
+  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const { page } = await openInspector(await openBrowser(), rig);
+  return { page, at: (path: string) => page.goto(`${rig.url}/#/${path}`), session: `sessions/${sessionId}` };
+}
+
+/** The tree as lines of one element each, without indentation. */
+async function elementsOf(page: Page): Promise<readonly string[]> {
+  const tree = await page.locator("body").ariaSnapshot();
+  return tree.split("\n").map((line) => line.trim().replace(/^- /, "").replace(/:$/, "").replaceAll("'", ""));
+}
+
+const mustBeNamed =
+  /^(?:button|link|tab|tabpanel|option|combobox|listbox|textbox|searchbox|checkbox|region|navigation|img)\b(?! ")/;
+
+test(
+  "the page of a session tells its parts, the steps, the one that is chosen, and what waits",
+  verifies("UI-2"),
+  async () => {
+    const { page, at, session } = await openWaiting();
+    await at(session);
+    await page.getByText("I change the loop").waitFor();
+    const elements = await elementsOf(page);
+    const places = [
+      "banner",
+      'navigation "Screens"',
+      'link "Approvals 2"',
+      "status: live",
+      "main",
+      'heading "Fix the flaky test in test/queue.test.ts" [level=1]',
+      'navigation "Views of this session"',
+      'region "Steps"',
+      'button "All" [pressed]',
+      'button "Failed 1"',
+      'combobox "Only steps that call this tool"',
+      'listbox "Steps"',
+      /^option "1 done read_file ×3 .*"$/,
+      'img "done"',
+      /^option "2 failed shell .*"$/,
+      'img "failed"',
+      /^option "3 waits edit_file, shell .*" \[selected\]$/,
+      'region "Step 3"',
+      'heading "Step 3" [level=2]',
+      'tablist "Views of this step"',
+      'tab "Step" [selected]',
+      'tab "Request"',
+      'tabpanel "Step"',
+      'article "Call of edit_file"',
+      'heading "edit_file" [level=3]',
+      'group "The change"',
+      'img "removed": −',
+      'article "Call of shell"',
+      'link "Answer"',
+      'region "Time"',
+    ].map((wanted) => elements.findIndex((one) => (typeof wanted === "string" ? one === wanted : wanted.test(one))));
+    expect(places.filter((place) => place === -1)).toEqual([]);
+    // They are told in the order in which they are seen, but for what comes more than once.
+    const [answer, ...others] = [places.at(-2), ...places.slice(0, -2)];
+    expect(answer).toBeGreaterThan(0);
+    expect(others).toEqual(others.toSorted((a = 0, b = 0) => a - b));
+  },
+);
+
+test("whatever can be used has a name, on every screen", verifies("UI-2"), async () => {
+  const { page, at, session } = await openWaiting();
+  const screens: readonly (readonly [path: string, selector: string, key?: string])[] = [
+    ["", "main.sessions [role=row], main.sessions [role=option]"],
+    [session, ".line.step.selected"],
+    [session, ".token-bar", "r"],
+    [session, "main.log .line.event", "l"],
+    [`${session}/cost`, "main.costs"],
+    [`${session}/replay`, "main.replay"],
+    ["approvals", ".approval-detail .input-box"],
+    ["approvals", ".editor", "e"],
+  ];
+  for (const [path, selector, key] of screens) {
+    await at(path);
+    await page.locator(path === "approvals" ? ".input-box" : "main").waitFor();
+    if (path === session) await page.getByText("I change the loop").waitFor();
+    if (key !== undefined) await page.keyboard.press(key);
+    await page.locator(selector).first().waitFor();
+    const elements = await elementsOf(page);
+    expect(elements.length, selector).toBeGreaterThan(10);
+    expect(
+      elements.filter((one) => mustBeNamed.test(one)),
+      selector,
+    ).toEqual([]);
+  }
+});

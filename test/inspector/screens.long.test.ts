@@ -1,0 +1,110 @@
+/**
+ * The screens of the inspector in Chromium, on sessions that real runs made. With PAWL_PICTURES=FOLDER it takes pictures of
+ * each, in three sizes, light and dark.
+ */
+import { expect, test } from "vitest";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/index.js";
+import { serverOfTest } from "../server/rig.js";
+import { verifies } from "../verifies.js";
+import { openBrowser, openInspector, pictures } from "./browser.js";
+import { mender, ordered, orderTool, writeOthers, writeWaiting } from "./desk.js";
+
+test("shows sessions, steps, a request, the log and what waits", async () => {
+  const store = createMemoryStore();
+  await writeOthers(store);
+  const sessionId = await writeWaiting(store);
+  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const { page, problems } = await openInspector(await openBrowser(), rig);
+  await page.getByText("Fix the flaky test").waitFor();
+  await pictures(page, "sessions");
+  await page.getByText("Fix the flaky test").click();
+  await page.getByText("I change the loop").waitFor();
+  await pictures(page, "session");
+  await page.goto(`${rig.url}/#/sessions/${sessionId}/steps`);
+  await page.getByRole("option", { name: /read_file ×3/ }).click();
+  await page.getByText("I look at the queue").waitFor();
+  await pictures(page, "step");
+  await page.keyboard.press("r");
+  await page.getByText("as Pawl estimates").waitFor();
+  await pictures(page, "request");
+  await page.keyboard.press("l");
+  await page.getByText("run_started").nth(1).waitFor();
+  await pictures(page, "log");
+  await page.keyboard.press("a");
+  await page.getByText("What will run").waitFor();
+  await page.getByText("Before", { exact: true }).waitFor();
+  await pictures(page, "approvals");
+  await page.keyboard.press("e");
+  await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
+  await pictures(page, "edit");
+  await page.goto(`${rig.url}/#/approvals`);
+  await page.getByRole("option", { name: /edit_file/ }).click();
+  await page.locator(".approval-detail").getByText("What will run").waitFor();
+  await pictures(page, "approval");
+  expect(problems).toEqual([]);
+});
+
+test("edits an input with objects and lists in a form", verifies("UI-1#screens"), async () => {
+  const store = createMemoryStore();
+  const taken: unknown[] = [];
+  const order = orderTool(taken);
+  const model = createScriptedModel([
+    { text: "I order what is missing.", calls: [{ name: "order", input: ordered }] },
+    { text: "Ordered." },
+  ]);
+  const agent = createAgent({ name: "buyer", store, model, tools: [order] });
+  await agent.run("Order screws", { sessionId: "order" });
+  const rig = await serverOfTest({ store, agents: [agent], ui: true });
+  const { page, problems } = await openInspector(await openBrowser(), rig);
+  await page.keyboard.press("a");
+  await page.getByText("What will run").waitFor();
+  await page.getByRole("option", { name: /order/ }).click();
+  await page.keyboard.press("e");
+  await page.getByRole("textbox", { name: "City" }).fill("Ulm");
+  await page.getByRole("button", { name: "Take out Line 1" }).click();
+  await page.getByRole("button", { name: "+ Line" }).click();
+  const added = page.getByRole("group", { name: "Line 2" });
+  await added.getByRole("textbox", { name: "Part" }).fill("M4");
+  await page.getByText("the field count is missing").waitFor();
+  await added.getByRole("textbox", { name: "Count" }).fill("12");
+  await pictures(page, "form");
+  await page.getByRole("button", { name: /Approve the edit/ }).click();
+  await page.getByText("Nothing waits").first().waitFor();
+  await expect
+    .poll(() => taken)
+    .toEqual([
+      {
+        to: { city: "Ulm", floor: 3 },
+        lines: [
+          { part: "M6", count: 2, urgent: false },
+          { part: "M4", count: 12 },
+        ],
+      },
+    ]);
+  expect(problems).toEqual([]);
+});
+
+test("a key acts on what the key before it opened, however soon it comes", async () => {
+  const store = createMemoryStore();
+  await writeWaiting(store);
+  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const { page } = await openInspector(await openBrowser(), rig);
+  await page.keyboard.press("a");
+  await page.getByText("What will run").waitFor();
+  // Both keys within one task, so that the browser draws nothing between them. The page renders in a microtask.
+  const pressed = (first: string, second: string) =>
+    page.evaluate(`(async () => {
+      const press = (key) =>
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      press("${first}");
+      for (let turn = 0; turn < 20; turn += 1) await null;
+      press("${second}");
+    })()`);
+  const route = new URL(page.url()).hash;
+  await pressed("e", "Escape");
+  await page.getByRole("button", { name: /^Approve/ }).waitFor();
+  await pressed("d", "Escape");
+  await page.getByRole("button", { name: /^Approve/ }).waitFor();
+  expect(new URL(page.url()).hash).toBe(route);
+});

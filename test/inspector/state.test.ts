@@ -1,0 +1,312 @@
+/**
+ * The state of the inspector as data: what frames and answers of a server make of it. No browser is needed.
+ */
+import { describe, expect, test } from "vitest";
+import { fileEditIn } from "../../src/core/index.js";
+import { createMemoryStore } from "../../src/index.js";
+import { type AppState, initialState, reduce, rowsOf } from "../../src/inspector/state/app-state.js";
+import { age, cost, duration, short, whole } from "../../src/inspector/state/format.js";
+import { countHidden, piecesOf } from "../../src/inspector/state/hidden-text.js";
+import {
+  checkedJson,
+  type Field,
+  fieldsOf,
+  type Item,
+  inputOf,
+  type Values,
+  valuesOf,
+  withNewItem,
+} from "../../src/inspector/state/input-form.js";
+import { diffOf } from "../../src/inspector/state/line-diff.js";
+import { fragmentOf, type Route, routeOf } from "../../src/inspector/state/route.js";
+import { emptySession, reduceSession, type SessionState } from "../../src/inspector/state/session-state.js";
+import { itemsOf } from "../../src/inspector/state/step-items.js";
+import { type LoadedStep, rowOf } from "../../src/inspector/state/steps.js";
+import { countsOf, nextStep, timelineOf } from "../../src/inspector/state/timeline.js";
+import { createStreamView, type StreamFrame } from "../../src/server/client/index.js";
+import { withServer } from "../server/rig.js";
+import { edits, writeOthers, writeWaiting } from "./desk.js";
+
+/** The state after the frames of a session's stream, as the page takes them. */
+function watched(frames: readonly StreamFrame[], from: SessionState = emptySession("s")): SessionState {
+  const view = createStreamView();
+  return frames.reduce((state, frame) => {
+    const applied = view.apply(frame);
+    if (applied === "event")
+      return reduceSession(state, { type: "event", event: frame.data as Parameters<typeof itemsOf>[0][number] });
+    if (applied === "partial") return reduceSession(state, { type: "partial", partial: view.partial() });
+    return state;
+  }, from);
+}
+
+/** What the server says of a session's steps, and all events of its log. */
+async function recorded(sessionId?: string) {
+  const store = createMemoryStore();
+  const id = await writeWaiting(store, sessionId);
+  await writeOthers(store);
+  let found = { steps: [] as readonly LoadedStep[], frames: [] as readonly StreamFrame[] };
+  await withServer({ store, work: false }, async ({ ask }) => {
+    const { steps } = (await ask("GET", `/v1/sessions/${id}/steps`)).json;
+    const { events } = (await ask("GET", `/v1/sessions/${id}/events?limit=500`)).json;
+    const frames = events.map((data: { seq: number; index: number }) => ({ id: `${data.seq}.${data.index}`, data }));
+    found = { steps, frames };
+  });
+  return found;
+}
+
+/** What has to be the same however a row came about: times differ, because events have only those of commits. */
+const lasting = ({ key, attempts, input, output, calls, flags }: SessionState["rows"][number]) => ({
+  ...{ key, attempts, input, output, flags },
+  calls: calls.map(({ name, outcome }) => ({ name, outcome })),
+});
+
+describe("a session", () => {
+  test("that was watched has the steps that the server lists", async () => {
+    const { steps, frames } = await recorded();
+    const live = watched(frames);
+    expect(live.rows.map(lasting)).toEqual(steps.map(rowOf).map(lasting));
+    expect(live.rows).toHaveLength(3);
+    expect(live.runs.size).toBe(1);
+  });
+
+  test("takes no event twice, wherever the loading of steps and the stream meet", async () => {
+    const { steps, frames } = await recorded();
+    const loaded = reduceSession(emptySession("s"), { type: "newest_loaded", steps, events: [], isAll: true });
+    for (let cut = 0; cut < frames.length; cut += 1) {
+      const both = watched(frames.slice(cut), loaded);
+      expect(both.rows.map(lasting)).toEqual(loaded.rows.map(lasting));
+    }
+  });
+
+  test("shows what was said, called, asked and failed, in the order of the log", async () => {
+    const { frames } = await recorded();
+    const { rows, details } = watched(frames);
+    const items = itemsOf(details.get(rows[2]?.key ?? "")?.events ?? [], null);
+    expect(items.map((item) => (item.kind === "call" ? item.name : item.kind))).toEqual([
+      "note",
+      "text",
+      "edit_file",
+      "shell",
+    ]);
+    expect(items[2]).toMatchObject({ asked: { why: "policy" }, outcome: null, answers: [] });
+  });
+
+  test("says that the call of a child session took as long as the child", () => {
+    const call = { sessionId: "s", runId: "r", callKey: "r/1/1", name: "lead", modelCallIndex: 1 };
+    const items = itemsOf(
+      [
+        { ...call, seq: 5, index: 1, at: 1_000, type: "child_started", childId: "c" },
+        { ...call, seq: 9, index: 1, at: 1_406, type: "call_complete", status: "ok", durationMs: 0 },
+      ] as unknown as Parameters<typeof itemsOf>[0],
+      null,
+    );
+    expect(items).toMatchObject([{ kind: "call", childId: "c", ms: 406 }]);
+  });
+
+  test("has a step as soon as a delta names it, and the text as far as it came", () => {
+    const delta = (seq: number, text: string) => ({
+      data: {
+        type: "delta" as const,
+        n: 1,
+        delta: { kind: "text-delta" as const, runId: "r", modelCallIndex: 1, attempt: 1, seq, id: "t", text },
+      },
+    });
+    const state = watched([delta(1, "two "), delta(2, "words")]);
+    expect(state.rows).toMatchObject([{ key: "r/1", flags: ["under_way"] }]);
+    expect(itemsOf([], state.partial)).toMatchObject([{ kind: "text", text: "two words", isOpen: true }]);
+  });
+
+  test("keeps the details of a bounded number of steps", () => {
+    let state = emptySession("s");
+    for (let index = 1; index <= 1_000; index += 1)
+      state = reduceSession(state, { type: "details_loaded", step: `r/${index}`, events: [] });
+    expect(state.details.size).toBe(300);
+    expect(state.details.has("r/1000")).toBe(true);
+  });
+
+  test("has its newest steps first, and the earlier ones before them", async () => {
+    const { steps } = await recorded();
+    const newest = reduceSession(emptySession("s"), {
+      type: "newest_loaded",
+      steps: steps.slice(2),
+      events: [],
+      isAll: false,
+    });
+    const one = reduceSession(newest, { type: "earlier_loaded", steps: steps.slice(0, 1), events: [], isLast: false });
+    expect(one).toMatchObject({ hasNewest: true, isIndexed: false, early: 1 });
+    const all = reduceSession(one, { type: "earlier_loaded", steps: steps.slice(1), events: [], isLast: false });
+    expect(all.rows).toEqual(steps.map(rowOf));
+    expect(all.isIndexed).toBe(true);
+  });
+
+  test("finds problems and counts them", async () => {
+    const { steps } = await recorded();
+    const rows = steps.map(rowOf);
+    const lines = timelineOf({ rows, runs: new Map(), marks: [] }, "all", "");
+    expect(lines.map(({ kind }) => kind)).toEqual(["run", "step", "step", "step"]);
+    expect(countsOf(rows)).toEqual({ failed: 1, waiting: 1, retried: 1, slow: 0 });
+    expect(nextStep(lines, 1, 1, ({ flags }) => flags.includes("waits"))).toBe(3);
+    expect(timelineOf({ rows, runs: new Map(), marks: [] }, "all", "read_file")).toHaveLength(1);
+  });
+});
+
+describe("the list of sessions", () => {
+  const listed = (sessionId: string, more: object = {}) =>
+    ({
+      ...{ sessionId, info: { agent: "a", model: "m", title: sessionId }, status: "completed", activity: "resting" },
+      ...{ seq: 1, createdAt: 1, updatedAt: 1, inbox: 0, isHeld: false, hasChildren: false, lastRun: null, ...more },
+    }) as const;
+  const ids = ({ list }: AppState) =>
+    list.sessions.status === "ready" ? list.sessions.value.map(({ sessionId }) => sessionId) : [];
+  const state = reduce(initialState({ screen: "sessions" }), {
+    ...{ type: "list_loaded", next: null, isMore: false },
+    sessions: [listed("one"), listed("two")],
+  } as Parameters<typeof reduce>[1]);
+  const told = (session: object, from = state) =>
+    reduce(from, { type: "list_frame", frame: { type: "session", session } } as Parameters<typeof reduce>[1]);
+
+  test("keeps a row in its place while its session works, and puts a new one first", () => {
+    expect(ids(told(listed("two", { seq: 9, updatedAt: 99 })))).toEqual(["one", "two"]);
+    expect(ids(told(listed("new")))).toEqual(["new", "one", "two"]);
+  });
+
+  test("leaves out what the filter does not let through, and sessions of sessions", () => {
+    const filtered = reduce(state, { type: "list_filtered", filter: { status: "completed" } });
+    expect(ids(told(listed("two", { status: "failed" }), filtered))).toEqual(["one"]);
+    expect(ids(told(listed("new", { info: { agent: "a", model: "m", parent: {} } })))).toEqual(["one", "two"]);
+  });
+
+  test("folds child sessions under their parent, and keeps them up to date there", () => {
+    const child = (sessionId: string, parent: string, more: object = {}) =>
+      listed(sessionId, { info: { agent: "b", model: "m", parent: { sessionId: parent, callKey: "r/1/1" } }, ...more });
+    const unfolded = reduce(state, {
+      ...{ type: "unfolded", parent: "one", children: [child("c", "one")] },
+    } as Parameters<typeof reduce>[1]);
+    const depths = (from: AppState) => rowsOf(from.list).map(({ session, depth }) => `${depth} ${session.sessionId}`);
+    expect(depths(unfolded)).toEqual(["0 one", "1 c", "0 two"]);
+    const more = told(child("d", "one"), told(child("c", "one", { status: "failed" }), unfolded));
+    expect(depths(more)).toEqual(["0 one", "1 c", "1 d", "0 two"]);
+    expect(rowsOf(more.list)[1]?.session.status).toBe("failed");
+    expect(depths(reduce(more, { type: "folded", parent: "one" }))).toEqual(["0 one", "0 two"]);
+  });
+});
+
+describe("a URL", () => {
+  const routes: readonly Route[] = [
+    { screen: "sessions" },
+    { screen: "approvals" },
+    { screen: "approvals", sessionId: "s/1", callKey: "r/3/1" },
+    { screen: "session", sessionId: "ein Name?#", tab: "step" },
+    { screen: "session", sessionId: "s", step: "run/with/slashes/12", tab: "request" },
+    { screen: "log", sessionId: "s", type: "final" },
+  ];
+
+  test.each(routes)("leads back to its screen: %o", (route) => {
+    expect(routeOf(fragmentOf(route))).toEqual(route);
+  });
+
+  test.each(["", "#", "#/x", "#/sessions", "#/%E0%A4%A", "#start=x"])("that is none leads to the list: %s", (text) => {
+    expect(routeOf(text)).toEqual({ screen: "sessions" });
+  });
+});
+
+describe("an input that somebody approves", () => {
+  test("is shown with everything that cannot be seen", () => {
+    const pieces = piecesOf("rm -rf \u202e/tmp\u200b\nnext\u0007");
+    expect(pieces.map(({ text }) => text)).toEqual(["rm -rf ", "\\u{202e}", "/tmp", "\\u{200b}", "\nnext", "\\x07"]);
+    expect(countHidden(pieces)).toBe(3);
+  });
+
+  test("is a difference if it edits a file", () => {
+    const edit = fileEditIn(edits);
+    expect(diffOf(edit?.before ?? "", edit?.after ?? "").map(({ kind, text }) => `${kind} ${text}`)).toEqual([
+      "same one",
+      "removed two",
+      "added 2",
+      "same three",
+    ]);
+    expect(fileEditIn({ oldText: "x" })).toBeNull();
+    expect(fileEditIn({ old_string: "a", new_string: "b", path: "c" })).toMatchObject({
+      fields: ["old_string", "new_string"],
+    });
+    expect(diffOf("", "a\n")).toEqual([{ kind: "added", text: "a" }]);
+  });
+
+  test("is edited in a form if its schema is flat, and only what changed changes", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        command: { type: "string", minLength: 1 },
+        seconds: { type: "integer", minimum: 1 },
+        dry: { type: "boolean" },
+      },
+      required: ["command"],
+      additionalProperties: false,
+    };
+    const fields = fieldsOf(schema) ?? [];
+    const before = { command: "ls", seconds: 3 };
+    const values = valuesOf(fields, before);
+    expect(inputOf(fields, values, before)).toEqual(before);
+    expect(inputOf(fields, { ...values, seconds: "", dry: true }, before)).toEqual({ command: "ls", dry: true });
+    expect(fieldsOf({ type: "object", properties: { list: { type: "array" } } })).toBeNull();
+    expect(fieldsOf(schema, { command: 7 })).toBeNull();
+    expect(checkedJson('{"command":"","x":1}', schema)).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining("command"),
+    });
+    expect(checkedJson('{"command":"ls","seconds":0}', schema)).toMatchObject({ ok: false });
+    expect(checkedJson("{", schema)).toMatchObject({ ok: false, problem: expect.stringContaining("not JSON") });
+    expect(checkedJson('{"command":"ls"}', schema)).toEqual({ ok: true, value: { command: "ls" } });
+  });
+
+  test("is edited in a form with groups and lists, whose other parts stay as they were", () => {
+    const line = {
+      type: "object",
+      properties: { sku: { type: "string" }, gift: { type: "boolean" } },
+      required: ["sku"],
+    };
+    const to = { type: "object", properties: { city: { type: "string" }, zip: { type: "string" } } };
+    const schema = {
+      type: "object",
+      properties: { to, lines: { type: "array", items: line }, tags: { type: "array", items: { type: "string" } } },
+      required: ["to", "lines"],
+    };
+    const before = { to: { city: "Ulm", floor: 2 }, lines: [{ sku: "a", gift: false }, { sku: "b" }], note: "x" };
+    const fields = fieldsOf(schema, before) ?? [];
+    expect(fields.map(({ kind }) => kind)).toEqual(["group", "list", "list"]);
+    const values = valuesOf(fields, before);
+    expect(inputOf(fields, values, before)).toStrictEqual(before);
+    const items = values.lines as readonly Item[];
+    const [list] = fields.flatMap((field) => (field.kind === "list" ? [field.item] : []));
+    const added = withNewItem(list as Field, items.slice(1));
+    const written = added.map((item) =>
+      item.before === undefined ? { ...item, value: { sku: "c", gift: true } } : item,
+    );
+    const changed = { ...values, to: { ...(values.to as object), zip: "89073" }, lines: written };
+    expect(inputOf(fields, changed as Values, before)).toStrictEqual({
+      ...before,
+      to: { city: "Ulm", floor: 2, zip: "89073" },
+      lines: [{ sku: "b" }, { sku: "c", gift: true }],
+    });
+    const deep = (levels: number): object =>
+      levels === 0 ? { type: "string" } : { type: "object", properties: { in: deep(levels - 1) } };
+    expect(fieldsOf(deep(4))).not.toBeNull();
+    expect(fieldsOf(deep(40))).toBeNull();
+    expect(fieldsOf(schema, { to: [], lines: [] })).toBeNull();
+  });
+});
+
+test("figures are short, and unknown is not zero", () => {
+  expect([950, 1_200, 59_970, 250_000, 7_500_000].map(duration)).toEqual([
+    "950 ms",
+    "1.2 s",
+    "1 min",
+    "4 min 10 s",
+    "2 h 5 min",
+  ]);
+  expect([0, 999, 8_412, 120_400, 1_234_567].map(short)).toEqual(["0", "999", "8.4k", "120k", "1.2M"]);
+  expect([whole(8_412_000), whole(null), cost(undefined), cost(0), cost(1.824), cost(0.0024), cost(2, true)]).toEqual([
+    ...["8,412,000", "–", "–", "$0.00", "$1.82", "$0.0024", "≥ $2.00"],
+  ]);
+  expect([age(0, 3_000), age(0, 240_000), age(0, 8 * 3_600_000)]).toEqual(["now", "4 min", "8 h"]);
+});

@@ -1,0 +1,115 @@
+/**
+ * What a server refuses for a while: locks that others have, and a disk that is full.
+ */
+import { renameSync, symlinkSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createAgent } from "../../src/index.js";
+import { openPostgresStore } from "../../src/stores/postgres/index.js";
+import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
+import { checkSession, createScriptedModel } from "../../src/testing/index.js";
+import { until } from "../processes/rig.js";
+import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
+import { verifies } from "../verifies.js";
+
+const leaseMs = 3_600_000;
+
+describe.runIf(hasPostgres)("a row that somebody else has locked", () => {
+  const server = serverForTests(["fsync=off"]);
+
+  test(
+    "is waited for no longer than the lock's time limit, and asked for again",
+    verifies("DIST-2#outcome"),
+    async () => {
+      const url = await newDatabase(server());
+      const database = url.split("/").at(-1) ?? "";
+      const [patient, hasty] = [
+        await openPostgresStore({ url, busyMs: 60_000 }),
+        await openPostgresStore({ url, busyMs: 50 }),
+      ];
+      onTestFinished(async () => {
+        await patient.close();
+        await hasty.close();
+      });
+      const lease = await claim(patient, "s", { leaseMs });
+      expect(await server().run("SHOW statement_timeout", database)).toEqual([{ statement_timeout: "0" }]);
+      const blocked = server().run(
+        "BEGIN; SELECT 1 FROM pawl.sessions FOR UPDATE; SELECT pg_sleep(5); COMMIT",
+        database,
+      );
+      await until(async () => {
+        const locks = "SELECT 1 FROM pg_locks WHERE mode = 'RowShareLock' AND relation = 'pawl.sessions'::regclass";
+        return (await server().run(locks, database)).length > 0;
+      }, "the row is not locked");
+      const [late, posted, refused] = await Promise.all([
+        patient.commit(lease, commitAfter(0)),
+        patient.post("s", message("m")),
+        hasty.commit(lease, commitAfter(0)),
+        expect(hasty.post("s", message("n"))).rejects.toMatchObject({
+          code: "store_failed",
+          message: expect.stringMatching(/busy.*lock timeout/),
+        }),
+      ]);
+      await blocked;
+      expect([late, posted, refused]).toEqual([{ type: "ok", seq: 1 }, { type: "posted" }, { type: "busy" }]);
+      expect(await patient.read("s")).toHaveLength(1);
+      expect((await patient.inbox("s")).map(({ id }) => id)).toEqual(["m"]);
+    },
+  );
+});
+
+describe.runIf(hasPostgres)("a full disk", () => {
+  const server = serverForTests(["fsync=off"]);
+
+  /**
+   * The file of a table that has no rows yet becomes `/dev/full`, so that the system refuses to make it longer: as at the end of a disk.
+   * @returns what makes room again
+   */
+  async function fill(database: string, table: string): Promise<() => Promise<void>> {
+    const [place] = await server().run(`SELECT pg_relation_filepath('${table}') AS path`, database);
+    const [data] = await server().run("SHOW data_directory", database);
+    const file = join(String(data?.data_directory), String(place?.path));
+    await server().run("CHECKPOINT", database);
+    await server().kill();
+    renameSync(file, `${file}.kept`);
+    symlinkSync("/dev/full", file);
+    await server().restart();
+    return async () => {
+      await server().kill();
+      unlinkSync(file);
+      renameSync(`${file}.kept`, file);
+      await server().restart();
+    };
+  }
+
+  test(
+    "fails commits with a word of it, and what was interrupted goes on when there is room",
+    verifies("STOR-4"),
+    async () => {
+      const url = await newDatabase(server());
+      const database = url.split("/").at(-1) ?? "";
+      const store = await openPostgresStore({ url });
+      onTestFinished(() => store.close());
+      const free = await fill(database, "pawl.commits");
+      const model = createScriptedModel(() => ({ text: "Done." }));
+      const agent = createAgent({ model, store });
+      const interrupted = await agent.run("Go", { sessionId: "s", runId: "r" });
+      expect(interrupted).toMatchObject({
+        status: "interrupted",
+        reason: "store_failed",
+        resumable: true,
+        error: { message: expect.stringMatching(/disk.*is full/) },
+      });
+      const lease = await claim(store, "t", { leaseMs });
+      await expect(store.commit(lease, commitAfter(0))).rejects.toMatchObject({
+        code: "store_failed",
+        message: expect.stringMatching(/disk.*is full.*Free some space/),
+      });
+      expect(await store.read("t")).toEqual([]);
+      await free();
+      expect(await store.commit(lease, commitAfter(0))).toEqual({ type: "ok", seq: 1 });
+      expect(await agent.run("Go", { sessionId: "s", runId: "r" })).toMatchObject({ status: "completed" });
+      await checkSession(store, "s");
+    },
+  );
+});

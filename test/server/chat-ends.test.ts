@@ -1,0 +1,81 @@
+/**
+ * A chat stream that ends before its run does is not taken for a whole answer: it breaks off, or says so.
+ */
+import { describe, expect, test } from "vitest";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import { createServer, createToken } from "../../src/server/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { verifies } from "../verifies.js";
+import { serverOfTest } from "./rig.js";
+
+/** An agent that never says more than the beginning of its answer. */
+function begun() {
+  async function* said() {
+    yield { kind: "text-start", id: "1" } as const;
+    for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
+    await new Promise(() => {});
+  }
+  const store = createMemoryStore();
+  return {
+    store,
+    agent: createAgent({ name: "talker", store, model: createScriptedModel([{ deltas: said() as never }]) }),
+  };
+}
+
+const body = JSON.stringify({
+  id: "chat-1",
+  messages: [{ id: "m-1", role: "user", parts: [{ type: "text", text: "Go." }] }],
+});
+
+/** Reads until the answer has begun; `rest` is what follows, or how it broke off. */
+async function readBeginning(response: Response) {
+  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("A long beginning")) {
+    const { done, value = "" } = await reader.read();
+    expect(done).toBe(false);
+    text += value;
+  }
+  return async () => {
+    for (let rest = ""; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return rest;
+      rest += value;
+    }
+  };
+}
+
+describe("a chat stream", () => {
+  test("breaks off when the server drains, on a socket of Node", verifies("SRV-5"), async () => {
+    const { store, agent } = begun();
+    const rig = await serverOfTest({ store, agents: [agent] });
+    const headers = { authorization: `Bearer ${rig.token}`, "content-type": "application/json" };
+    const rest = await readBeginning(await fetch(`${rig.url}/v1/chat`, { method: "POST", headers, body }));
+    const ended = expect(rest()).rejects.toThrow(TypeError);
+    await rig.server.close({ graceMs: 0 });
+    await ended;
+  });
+
+  test("breaks off when the server drains, as a response of the Web", verifies("SRV-5"), async () => {
+    const { store, agent } = begun();
+    const token = createToken();
+    const server = createServer({ store, agents: [agent], token });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const request = new Request("http://localhost/v1/chat", { method: "POST", headers, body });
+    const rest = await readBeginning(await server.fetch(request));
+    const ended = expect(rest()).rejects.toThrow("broken off");
+    await server.close({ graceMs: 0 });
+    await ended;
+  });
+
+  test("says so when the agent is shut down in this process", async () => {
+    const { store, agent } = begun();
+    const { url, token } = await serverOfTest({ store, agents: [agent] });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const rest = await readBeginning(await fetch(`${url}/v1/chat`, { method: "POST", headers, body }));
+    await agent.shutdown({ graceMs: 0 });
+    const text = await rest();
+    expect(text).toContain('"type":"error"');
+    expect(text).not.toContain("[DONE]");
+  });
+});

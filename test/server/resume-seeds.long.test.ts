@@ -1,0 +1,107 @@
+/**
+ * Watchers whose connections are cut, each by its seed or at its frame, while a run streams, fails and tries again, waits
+ * for an approval, lags and is compacted: the events of each are those of the log, and its text is what was said (SRV-2).
+ *
+ * `RESUME_SECONDS=600 npx vitest run test/server/resume-seeds.long.test.ts` tries seeds for so long, up to 1,000 on each
+ * store. Several processes, which are killed and drained, are tried by `npm run resume`.
+ */
+import { describe, expect, test } from "vitest";
+import { collect } from "../support/agents.js";
+import { bothStores, withStore } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { type Cut, cutsOf, type Kind, talker, watchCut } from "./cut-watchers.js";
+import { type Rig, withServer } from "./rig.js";
+
+// What is said at once does not make all watchers too slow.
+const limits = { streamsPerPrincipal: 2_000, changesPerMinute: 10_000, maxUnsentBytes: 4 * 1024 * 1024 };
+
+const seconds = Number(process.env.RESUME_SECONDS ?? 5);
+
+type Joining = { readonly name: string; readonly cuts: readonly Cut[]; readonly afterFrames: number };
+
+/** One run, and its watchers. Each joins when an uncut one has seen so many frames. Gives the types of frames seen. */
+async function watchRun(
+  open: Parameters<typeof withStore>[0],
+  kind: Kind,
+  joining: readonly Joining[],
+): Promise<ReadonlySet<string>> {
+  const seen = new Set<string>();
+  await withStore(open, (store) => {
+    const agent = talker(store, kind);
+    return withServer({ store, agents: [agent], limits }, async (rig) => {
+      const { sessionId, runId } = (await rig.ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
+      const at = { url: `${rig.url}/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`, token: rig.token };
+      const left = [...joining].sort((a, b) => b.afterFrames - a.afterFrames);
+      const watching: Promise<readonly [string, readonly unknown[]]>[] = [];
+      let frames = 0;
+      const join = (upTo: number) => {
+        for (let next = left.at(-1); next !== undefined && next.afterFrames <= upTo; next = left.at(-1)) {
+          const { name, cuts } = next;
+          left.pop();
+          const watched = watchCut(at, kind, cuts).catch((error: Error) => {
+            throw new Error(`${name}: ${error.message}`);
+          });
+          const named = watched.then(({ events, types }) => {
+            for (const type of types) seen.add(type);
+            return [name, events] as const;
+          });
+          named.catch(() => {});
+          watching.push(named);
+        }
+      };
+      const uncut = await watchCut(at, kind, [], ({ data }) => {
+        seen.add(data.type);
+        frames += 1;
+        join(frames);
+        if (data.type === "approval_requested") void approve(rig, sessionId);
+      });
+      join(Number.POSITIVE_INFINITY);
+      const log = JSON.parse(JSON.stringify(await collect(agent.session(sessionId).events({ follow: false }))));
+      expect(uncut.events).toEqual(log);
+      for (const [name, events] of await Promise.all(watching)) expect(events, name).toEqual(log);
+    });
+  });
+  return seen;
+}
+
+async function approve({ ask }: Rig, sessionId: string): Promise<void> {
+  const { approvals } = (await ask("GET", "/v1/approvals")).json;
+  const { callKey, inputHash } = approvals[0];
+  await ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision: { type: "approve" } });
+}
+
+describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
+  test("that is cut by seeds loses nothing", {
+    timeout: (seconds + 60) * 1_000,
+    ...verifies("SRV-2#one-process"),
+  }, async () => {
+    const atOnce = 50;
+    const until = performance.now() + seconds * 1_000;
+    const seen = new Set<string>();
+    for (let first = 1; first < 1_000 && (first === 1 || performance.now() < until); first += atOnce) {
+      const joining = Array.from({ length: atOnce }, (_, index) => {
+        const seed = first + index;
+        return { name: `seed ${seed}`, cuts: cutsOf(seed), afterFrames: seed % 3 === 0 ? (seed * 7) % 200 : 0 };
+      });
+      for (const type of await watchRun(open, { lags: false }, joining)) seen.add(type);
+    }
+    for (const type of ["delta", "attempt_failed", "approval_answered", "compacted", "snapshot"])
+      expect([...seen], type).toContain(type);
+  });
+
+  test("that lags and is cut by seeds loses nothing", verifies("SRV-2#one-process"), async () => {
+    const joining = Array.from({ length: 12 }, (_, index) => index + 1).map((seed) => ({
+      name: `seed ${seed}`,
+      cuts: cutsOf(seed),
+      afterFrames: 0,
+    }));
+    expect([...(await watchRun(open, { lags: true }, joining))]).toContain("lagged");
+  });
+
+  test("that is cut at every boundary of its frames loses nothing", verifies("SRV-2#one-process"), async () => {
+    const joining: Joining[] = [];
+    for (let after = 1; after <= 140; after += 1)
+      joining.push({ name: `cut after ${after} frames`, cuts: [{ by: "frames", after }], afterFrames: 0 });
+    await watchRun(open, { lags: false }, joining);
+  });
+});

@@ -1,0 +1,201 @@
+/**
+ * What every open stream keeps to: a comment while nothing happens, an end when it is old, and when its reader may not read
+ * any more.
+ */
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createAgent, createMemoryStore, type MessageDelta } from "../../src/index.js";
+import { followSession, type SnapshotFrame, type StreamFrame } from "../../src/server/client/index.js";
+import { deltaFrame } from "../../src/server/frames.js";
+import type { Hub, Watcher } from "../../src/server/hub.js";
+import type { Sink } from "../../src/server/sink.js";
+import { watch } from "../../src/server/watch.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { verifies } from "../verifies.js";
+import { eventsIn, framesOf, type RigOptions, serverOfTest } from "./rig.js";
+
+/** A session at rest. */
+async function rested(options: RigOptions = {}) {
+  const store = createMemoryStore();
+  const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+  await agent.run("Go.", { sessionId: "s" });
+  const rig = await serverOfTest({ store, agents: [agent], heartbeatMs: 5, ...options });
+  const open = async (path: string) => {
+    const response = await fetch(`${rig.url}${path}`, { headers: { authorization: `Bearer ${rig.token}` } });
+    const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    return {
+      /** What has come, when it has this in it; all of it if the stream ends. */
+      async until(what: string): Promise<string> {
+        while (!text.includes(what)) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          text += value;
+        }
+        return text;
+      },
+      leave: () => reader.cancel(),
+    };
+  };
+  return { ...rig, open };
+}
+
+/** Time goes on by so many milliseconds at once, for everybody who asks for it from now on. */
+function createLeap() {
+  const now = Date.now;
+  let ahead = 0;
+  const spy = vi.spyOn(Date, "now").mockImplementation(() => now() + ahead);
+  onTestFinished(() => spy.mockRestore());
+  return (ms: number) => {
+    ahead += ms;
+  };
+}
+
+const ofSession = ["/v1/sessions/s/stream", "/v1/sessions/s/stream?children=1"] as const;
+
+describe.each([...ofSession, "/v1/stream"])("the stream %s", (path) => {
+  test("has a comment while nothing happens", verifies("SRV-2#one-process"), async () => {
+    const { open } = await rested();
+    const stream = await open(path);
+    expect(await stream.until(": beat\n\n: beat\n\n")).toContain(": beat");
+    await stream.leave();
+  });
+
+  test("ends when it is old, and says so", verifies("SRV-2#one-process"), async () => {
+    const leap = createLeap();
+    const { open } = await rested();
+    const stream = await open(path);
+    await stream.until(": beat");
+    leap(59 * 60_000);
+    expect(await stream.until(": beat\n\n: beat")).not.toContain("bye");
+    leap(2 * 60_000);
+    expect(await stream.until('"why":"age"')).toContain('"type":"bye","why":"age"');
+  });
+});
+
+describe.each(ofSession)("the stream %s", (path) => {
+  test("ends within a minute when its reader may not read any more", verifies("SEC-3#server"), async () => {
+    const leap = createLeap();
+    let mayRead = true;
+    let asked = 0;
+    const may = () => {
+      asked += 1;
+      return mayRead;
+    };
+    const { open } = await rested({ may });
+    const stream = await open(path);
+    await stream.until(": beat");
+    const before = asked;
+    leap(61_000);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(before));
+    expect(await stream.until(": beat\n\n: beat")).not.toContain("bye");
+    mayRead = false;
+    leap(61_000);
+    expect(await stream.until('"why":"auth"')).toContain('"type":"bye","why":"auth"');
+  });
+});
+
+test("a reader whose stream grew old comes back, and has missed nothing", verifies("SRV-2#one-process"), async () => {
+  const { url, token, follow, ask } = await rested({ limits: { streamAgeMs: 1 } });
+  const headers = { authorization: `Bearer ${token}` };
+  const frames: StreamFrame[] = [];
+  let runId: string | null = null;
+  for await (const { frame } of followSession({ url: `${url}/v1/sessions/s/stream`, headers, retryMs: 1 })) {
+    frames.push(frame);
+    const { data } = frame;
+    if (data.type === "bye") expect(data.why).toBe("age");
+    if (data.type === "bye" && runId === null)
+      runId = (await ask("POST", "/v1/sessions/s/runs", { input: "More." })).json.runId;
+    if (data.type === "final" && data.runId === runId) break;
+  }
+  const whole = await framesOf(follow("/v1/sessions/s/stream?until=run"));
+  expect(eventsIn(frames)).toEqual(eventsIn(whole));
+});
+
+describe("a chat stream", () => {
+  test("that is old breaks off, and the server goes on", verifies("SEC-4"), async () => {
+    const leap = createLeap();
+    async function* endless() {
+      yield { kind: "text-start", id: "1" } as const;
+      for (const text of ["A long beginning, ", "and ", "then "]) yield { kind: "text-delta", id: "1", text } as const;
+      await new Promise(() => {});
+    }
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "talker", store, model: createScriptedModel([{ deltas: endless() as never }]) });
+    const { url, token, ask } = await serverOfTest({ store, agents: [agent], heartbeatMs: 5 });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const messages = [{ id: "m-1", role: "user", parts: [{ type: "text", text: "Go." }] }];
+    const body = JSON.stringify({ id: "chat-1", messages });
+    const response = await fetch(`${url}/v1/chat`, { method: "POST", headers, body });
+    const reading = expect(response.text()).rejects.toThrow(TypeError);
+    leap(61 * 60_000);
+    await reading;
+    expect((await ask("GET", "/v1/chat/chat-1/messages")).status).toBe(200);
+  });
+});
+
+describe("a reader that does not read", () => {
+  /** A watcher of a hub of the test, whose sink takes nothing. */
+  async function joined(snapshot: SnapshotFrame | null, mostUnsent: number) {
+    const told: string[] = [];
+    let unsent = 0;
+    const sink: Sink = {
+      write(bytes) {
+        unsent += bytes.byteLength;
+        told.push(new TextDecoder().decode(bytes));
+      },
+      unsent: () => unsent,
+      drained: () => Promise.resolve(),
+      end: () => told.push("end"),
+      cut: () => {},
+      onClose: () => {},
+    };
+    const watchers: Watcher[] = [];
+    const hub: Hub = {
+      live: () => "here",
+      join(watcher) {
+        watchers.push(watcher);
+        return { snapshot };
+      },
+      leave: () => {},
+    };
+    const options = { after: null, isReset: false, runId: undefined, deltas: true, until: undefined };
+    async function* logged() {}
+    watch({ hub: async () => hub, logged, opening: async () => new Uint8Array(), mostUnsent }, options, sink);
+    await vi.waitFor(() => expect(told.some((text) => text.includes("snapshot"))).toBe(snapshot !== null));
+    const delta: MessageDelta = { ...attempt, seq: 1, kind: "text-delta", id: "t", text: "x".repeat(100) };
+    const frame = deltaFrame({ type: "delta", n: 1, delta });
+    return {
+      /** How many more frames it is sent before it is told that it is too slow. */
+      async framesUntilSlow() {
+        for (let count = 0; count < 10_000; count += 1) {
+          for (const watcher of watchers) watcher.send(frame);
+          if (told.at(-1) === "end") return { count, told: told.at(-2), bytes: count * frame.bytes.byteLength };
+          await Promise.resolve();
+        }
+        throw new Error("It is never too slow.");
+      },
+    };
+  }
+
+  const attempt = { runId: "r", modelCallIndex: 1, attempt: 1 };
+  const large: SnapshotFrame = {
+    ...attempt,
+    type: "snapshot",
+    deltaSeq: 0,
+    message: { role: "assistant", parts: [{ type: "text", text: "large ".repeat(10_000) }] },
+    open: [],
+    inputs: [],
+  };
+
+  test("is cut off, and not for one large frame", verifies("SEC-4"), async () => {
+    const mostUnsent = 4_096;
+    const { told, bytes } = await (await joined(null, mostUnsent)).framesUntilSlow();
+    expect(told).toContain('"why":"slow"');
+    expect(bytes).toBeLessThan(2 * mostUnsent);
+    // The snapshot alone is more than may wait: the reader gets it, and as much after it as others.
+    const after = await (await joined(large, mostUnsent)).framesUntilSlow();
+    expect(after.told).toContain('"why":"slow"');
+    expect(after.bytes).toBeGreaterThan(mostUnsent / 2);
+    expect(after.bytes).toBeLessThan(2 * mostUnsent);
+  });
+});

@@ -1,0 +1,17 @@
+/**
+ * A tool that needs approval, and that notes what it was called with.
+ */
+import { defineTool } from "../../src/index.js";
+
+export function payTool(paid: unknown[]) {
+  return defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object", properties: { cents: { type: "number" } } },
+    needsApproval: true,
+    execute: (input) => {
+      paid.push(input);
+      return "paid";
+    },
+  });
+}

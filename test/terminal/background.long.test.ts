@@ -1,0 +1,128 @@
+/**
+ * Processes in the background of a conversation, in a pseudo-terminal. The model is a local server that answers from a
+ * script.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createWorld, type World } from "../cli/pawl.js";
+import { startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { openPawl, type Person } from "./pseudo-terminal.js";
+
+const command = "echo served; echo $$ > pid; sleep 600";
+const script = [
+  { type: "answer", calls: [{ name: "shell", input: { command, background: true } }] },
+  { type: "answer", text: "It serves." },
+  { type: "answer", text: "I know." },
+] as const;
+
+async function serving(world: World) {
+  const server = await startProviderServer("openai-chat", [...script]);
+  onTestFinished(() => server.close());
+  const open = async (...args: string[]): Promise<Person> => {
+    const all = ["--model", "openai-compatible/test", "--yes", "--allow-shell", ...args];
+    const person = openPawl(world, all, { env: { OPENAI_BASE_URL: server.baseURL, PAGER: "cat" }, rows: 40 });
+    await person.sees("ready");
+    return person;
+  };
+  const person = await open();
+  person.type("serve it\r");
+  await person.sees(/It serves\.[\s\S]*ready/);
+  await vi.waitFor(() => expect(existsSync(join(world.root, "pid"))).toBe(true), { timeout: 10_000 });
+  const pid = Number(readFileSync(join(world.root, "pid"), "utf8"));
+  onTestFinished(() => {
+    if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  });
+  return { person, pid, open, sent: (at: number) => JSON.stringify(server.requests[at]?.body.messages) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+
+/** The guards of a process: shells that kill its commands when it dies. */
+function guardsOf(parent: number): readonly number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      const isChild = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1] === String(parent);
+      return isChild && readFileSync(`/proc/${name}/cmdline`, "latin1").includes("\0guard\0") ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+test("/ps shows what runs, gives its output and stops it; leaving stops all", verifies("CHAT-3#look"), async () => {
+  const world = createWorld();
+  const { person, pid, open } = await serving(world);
+  person.type("/ps\r");
+  await person.sees(/1 {2}echo served; .* runs for[\s\S]*processes ›/);
+  person.type("stop\r");
+  await person.sees("Stopped process 1.");
+  await gone(pid);
+  await person.sees("Process 1 in the background ended (stopped): echo served;");
+  // The pager is cat, so the screen is drawn again below it.
+  person.type("/ps 1\r");
+  await person.sees(/^served$[\s\S]*^ready/m);
+  person.type("/quit\r");
+  await person.ended;
+  const next = await open("--continue");
+  next.type("/ps\r");
+  await next.sees("No process of this session runs in the background.");
+});
+
+test("leaving stops what runs, and the next start says nothing of it", verifies("CHAT-3#look"), async () => {
+  const world = createWorld();
+  const { person, pid, open } = await serving(world);
+  person.type("/quit\r");
+  await person.ended;
+  expect(await person.screen()).toContain("Stopped 1 process in the background.");
+  await gone(pid);
+  const next = await open("--continue");
+  next.type("/ps\r");
+  await next.sees("No process of this session runs in the background.");
+  expect(await next.screen()).not.toContain("ran in the background");
+});
+
+test(
+  "after a kill -9 the process is gone, and the person and the model are told",
+  verifies("CHAT-1#kill"),
+  async () => {
+    const world = createWorld();
+    const { person, pid, open, sent } = await serving(world);
+    person.kill("SIGKILL");
+    await person.ended;
+    await gone(pid);
+    const next = await open("--continue");
+    await next.sees("Process 1 ran in the background and is gone: echo served;");
+    next.type("go on\r");
+    await next.sees(/I know\.[\s\S]*ready/);
+    expect(sent(2)).toContain("Process 1 ran in the background and is gone");
+    next.type("/ps\r");
+    await next.sees("No process of this session runs in the background.");
+  },
+);
+
+test("a process that outlived the program and its guard is found, and stopped", verifies("CHAT-1#kill"), async () => {
+  const world = createWorld();
+  const { person, pid, open } = await serving(world);
+  const guards = guardsOf(person.pid);
+  expect(guards.length).toBeGreaterThan(0);
+  for (const guard of guards) process.kill(guard, "SIGKILL");
+  person.kill("SIGKILL");
+  await person.ended;
+  expect(isAlive(pid)).toBe(true);
+  const next = await open("--continue");
+  await next.sees("Process 1 ran in the background and still runs: echo served;");
+  next.type("/ps stop 1\r");
+  await next.sees("Stopped process 1.");
+  await gone(pid);
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { changesBetween, changesInFile } from "../../src/cli/conversation/change-lines.js";
+import { createHighlighter } from "../../src/cli/conversation/highlight.js";
+import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
+import { type Line, plainText } from "../../src/cli/screen/line.js";
+import { verifies } from "../verifies.js";
+
+/** A line with the style of each piece: `[keyword magenta]`. */
+const marked = (line: Line) =>
+  line.map(({ text, style }) => (style === undefined ? text : `[${text} ${style}]`)).join("");
+const styleOf = (line: Line, word: string) => line.find(({ text }) => text.trim() === word)?.style;
+
+describe("code in an answer", verifies("CHAT-1#code"), () => {
+  test.each([
+    ["ts", 'const a = "x"; // note', ["const", "magenta"], ['"x"', "green"], ["// note", "dim"]],
+    ["python", "def f(): return 12", ["def", "magenta"], ["12", "yellow"], ["return", "magenta"]],
+    ["json", '{ "a": 1 }', ['"a"', "cyan"], ["1", "yellow"], ["1", "yellow"]],
+    ["sh", "if [ -f a ]; then echo 'x'; fi", ["if", "magenta"], ["'x'", "green"], ["fi", "magenta"]],
+    ["html", "<a href='x'>&amp;</a>", ["'x'", "green"], ["href", "cyan"], ["'x'", "green"]],
+  ] as const)("in %s has colours", (language, line, ...expected) => {
+    const spans = createHighlighter(language).next(line);
+    expect(plainText(spans)).toBe(line);
+    for (const [word = "", style] of expected) expect(styleOf(spans, word), marked(spans)).toBe(style);
+  });
+
+  test.each([
+    ["ts", ["const a = /* open", "still; const", "over */ const b"]],
+    ["python", ['x = """open', "def inside", 'over"""; return']],
+    ["ts", ["const a = `open", "const inside", "over`; const b"]],
+  ])("in %s remembers what a line leaves open", (language, lines) => {
+    const highlighter = createHighlighter(language);
+    const [first = [], second = [], third = []] = lines.map(highlighter.next);
+    expect(first.at(-1)?.style).toMatch(/dim|green/);
+    expect(second).toEqual([{ text: lines[1] ?? "", style: first.at(-1)?.style }]);
+    expect(third.at(-1)?.style).not.toBe(second[0]?.style);
+  });
+
+  test("is plain if the line is long or its language is not known, and its text is always the line", () => {
+    const long = `const a = "${"x".repeat(400)}";`;
+    expect(createHighlighter("ts").next(long)).toEqual([{ text: long }]);
+    expect(createHighlighter("nonsense").next("const a")).toEqual([{ text: "const a", style: "cyan" }]);
+    for (const line of ['<span class="hljs-keyword">', "&amp;&#x27;", "\u0000\ud800<", "</span></span>", "é😀<b>"])
+      for (const language of ["ts", "html", "sh", "diff", "markdown"])
+        expect(
+          createHighlighter(language)
+            .next(line)
+            .map(({ text }) => text)
+            .join(""),
+          language,
+        ).toBe(line);
+  });
+
+  test("looks the same while it comes as when it is whole", () => {
+    const markdown = createMarkdownLines();
+    expect(markdown.add("```ts\n/* a\nconst", 80).map(marked)).toEqual(["[  ts dim]", "  [/* a dim]"]);
+    expect(markdown.open(80).map(marked)).toEqual(["  [const dim]"]);
+    expect(markdown.add("\n*/ const b\n```\n\n```ts\nconst c\n", 80).map(marked)).toEqual([
+      "  [const dim]",
+      "  [*/ dim] [const magenta] b",
+      "",
+      "[  ts dim]",
+      "  [const magenta] c",
+    ]);
+  });
+});
+
+const file = "one\ntwo\nthree\n  four();\nfive\nsix\nseven\neight\nthree\n";
+
+describe("a change", verifies("CHAT-1#diff"), () => {
+  const text = (lines: readonly Line[]) => lines.map(plainText);
+
+  test("of a part of a line is shown as whole lines with their numbers, and what is around them", () => {
+    const changes = changesInFile(file, "four", "4");
+    expect(text(changes?.lines ?? [])).toEqual([
+      "    1   one",
+      "    2   two",
+      "    3   three",
+      "    4 -   four();",
+      "    4 +   4();",
+      "    5   five",
+      "    6   six",
+      "    7   seven",
+    ]);
+    expect(changes).toMatchObject({ added: 1, removed: 1 });
+  });
+
+  test("says where else the old text stands", () => {
+    const changes = changesInFile(file, "three", "3");
+    expect(text(changes?.lines ?? []).at(-1)).toBe("    The old text also stands in line 9");
+  });
+
+  test("at both ends of a file, with \\r\\n, and not in the file", () => {
+    expect(text(changesInFile("a\nb", "a\nb", "c")?.lines ?? [])).toEqual(["    1 - a", "    2 - b", "    1 + c"]);
+    expect(changesInFile("a\r\nb\r\n", "a\nb", "c")?.added).toBe(1);
+    expect(text(changesInFile("\na", "\na", "\nb")?.lines ?? [])[0]).toBe("    1   ");
+    expect(changesInFile(file, "none", "x")).toBeNull();
+  });
+
+  test("marks the words that differ, unless most of the line does", () => {
+    expect(changesBetween("if (a) return b;", "if (c) return b;").lines.map(marked)).toEqual([
+      "[     dim][-  red][if ( red][a red-strong][) return b; red]",
+      "[     dim][+  green][if ( green][c green-strong][) return b; green]",
+    ]);
+    expect(changesBetween("abc def", "xyz").lines.map(marked).join("")).not.toContain("strong");
+  });
+
+  test("keeps every line of both texts, however it is compared", () => {
+    const before = Array.from({ length: 60 }, (_, at) => `line ${at % 7}`);
+    const after = before.filter((_, at) => at % 5 !== 0).flatMap((line, at) => (at % 9 === 0 ? [line, "new"] : [line]));
+    const lines = text(changesBetween(before.join("\n"), after.join("\n"), 1).lines).map((line) => line.slice(7));
+    expect(lines.filter((line) => !line.startsWith("+")).map((line) => line.slice(2))).toEqual(before);
+    expect(lines.filter((line) => !line.startsWith("-")).map((line) => line.slice(2))).toEqual(after);
+  });
+});

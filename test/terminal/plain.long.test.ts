@@ -1,0 +1,100 @@
+/**
+ * The conversation without a live screen: for screen readers and simple terminals.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createWorld, type World } from "../cli/pawl.js";
+import { type Script, startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { openPawl } from "./pseudo-terminal.js";
+
+async function talking(
+  world: World,
+  script: Script,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+) {
+  const server = await startProviderServer("openai-chat", script);
+  onTestFinished(() => server.close());
+  const person = openPawl(world, ["--model", "openai-compatible/test", ...args], {
+    rows: 40,
+    env: { OPENAI_BASE_URL: server.baseURL, ...env },
+  });
+  await person.sees("Ready. Type a message and press Enter.");
+  return { person, server };
+}
+
+const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
+const answer = (text: string) => ({ type: "answer", text }) as const;
+const readable = () => new Promise((done) => setTimeout(done, 450));
+
+/** What moves the cursor, erases, or colours. */
+const controls = /\x1b\[/;
+
+describe.each([
+  ["--screen-reader", ["--screen-reader"], {}],
+  ["TERM=dumb", [], { TERM: "dumb" }],
+] as const)("%s", (_, args, env) => {
+  test(
+    "only appends: messages, tools in words, and questions as numbered lines",
+    verifies("CHAT-1#plain"),
+    async () => {
+      const world = createWorld();
+      const script = [shell("echo one > made"), shell("echo two > made"), answer("# Over\n\nAll **done**.")];
+      const { person, server } = await talking(world, script, args, env);
+      person.type("work\r");
+      await person.sees("shell waits for your answer. Type a number and press Enter:");
+      await readable();
+      person.type("3\r");
+      await person.sees("because >");
+      person.type("not this\r");
+      await person.sees(/denied by .*: not this[\s\S]*shell waits for your answer/);
+      await readable();
+      person.type("4\r");
+      await person.sees("now: echo two > made");
+      person.type("echo three > made\r");
+      await person.sees(/as you changed it|command: echo three > made/);
+      await readable();
+      person.type("1\r");
+      await person.sees(/Over\n+All done\.[\s\S]*Ready\./);
+      expect(readFileSync(join(world.root, "made"), "utf8")).toBe("three\n");
+      expect(JSON.stringify(server.requests[1]?.body.messages)).toContain("not this");
+      const lines = await person.history();
+      for (const expected of [
+        "You: work",
+        "Question: shell wants to run:",
+        "    command: echo one > made",
+        "  1 yes",
+        "  2 no",
+      ])
+        expect(lines.map((line) => line.trimEnd())).toContain(expected);
+      expect(lines.some((line) => line.startsWith("Tool, done: shell"))).toBe(true);
+      person.type("/quit\r");
+      expect(await person.ended).toMatchObject({ code: 0 });
+      expect(person.bytes()).not.toMatch(controls);
+    },
+  );
+});
+
+test("a number that was typed before the question appeared is no answer", verifies("CHAT-1#plain"), async () => {
+  const world = createWorld();
+  const { person } = await talking(world, [shell("echo x > made")], ["--screen-reader"]);
+  person.type("work\r1\r");
+  await person.sees("shell waits for your answer");
+  person.type("1\r");
+  await person.sees("typed before the question could be read");
+  expect(existsSync(join(world.root, "made"))).toBe(false);
+  person.type("\x04");
+  expect(await person.ended).toMatchObject({ code: 3 });
+});
+
+test("NO_COLOR and a small terminal are kept to", verifies("CHAT-1#plain"), async () => {
+  const world = createWorld();
+  const person = openPawl(world, ["--model", "demo"], { env: { NO_COLOR: "1" } });
+  await person.sees("ready");
+  expect(person.bytes()).not.toMatch(/\x1b\[[\d;]*m/);
+  const small = openPawl(world, ["--model", "demo"], { columns: 18, rows: 5 });
+  await small.sees("Ready.");
+  expect(small.bytes()).not.toMatch(controls);
+});

@@ -1,0 +1,124 @@
+/**
+ * Runs the built command `pawl` on a pseudo-terminal, and reads the screen that a person would see.
+ */
+
+import { spawn } from "@lydell/node-pty";
+import headless from "@xterm/headless";
+import { onTestFinished } from "vitest";
+import { program, type World } from "../cli/pawl.js";
+import { readTerminal } from "./terminal-model.js";
+
+export type Person = {
+  /** The id of the process. */
+  readonly pid: number;
+  readonly type: (keys: string) => void;
+  /** Resolves when the visible screen shows this. @throws Error with the screen if the program ends before */
+  readonly sees: (what: string | RegExp) => Promise<string>;
+  /** Resolves when the visible screen no longer shows this. */
+  readonly seesNoMore: (what: string) => Promise<string>;
+  /** The rows of the visible screen. */
+  readonly screen: () => Promise<string>;
+  /** All lines, from the beginning of the history on. */
+  readonly history: () => Promise<readonly string[]>;
+  /** Everything that the program has sent. */
+  readonly bytes: () => string;
+  readonly resize: (columns: number, rows: number) => void;
+  readonly kill: (signal: string) => void;
+  readonly ended: Promise<{ readonly code: number; readonly signal: number | undefined }>;
+};
+
+export type PersonOptions = {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** The command line that a shell needs to start `pawl` as the tests do. */
+export const pawlCommand = `'${process.execPath}' --no-warnings '${program}'`;
+
+export function openPawl(world: World, args: readonly string[], options: PersonOptions = {}): Person {
+  return openProgram(world, process.execPath, ["--no-warnings", program, ...args], options);
+}
+
+export function openProgram(world: World, file: string, args: readonly string[], options: PersonOptions = {}): Person {
+  const { columns = 80, rows = 24, env = {} } = options;
+  const terminal = new headless.Terminal({ allowProposedApi: true, cols: columns, rows, scrollback: 100_000 });
+  const child = spawn(file, [...args], {
+    name: env.TERM ?? "xterm-256color",
+    cols: columns,
+    rows,
+    cwd: world.root,
+    env: world.environment(env),
+  });
+  let bytes = "";
+  let hasEnded = false;
+  const listeners = new Set<() => void>();
+  const look = () => {
+    for (const listener of listeners) listener();
+  };
+  child.onData((data) => {
+    bytes += data;
+    terminal.write(data, look);
+  });
+  const ended = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
+    child.onExit(({ exitCode, signal }) => {
+      hasEnded = true;
+      terminal.write("", look);
+      resolve({ code: exitCode, signal });
+    });
+  });
+  onTestFinished(() => {
+    if (!hasEnded) child.kill("SIGKILL");
+    terminal.dispose();
+  });
+
+  /** The screen when everything that has come is on it. */
+  const settled = () => new Promise<void>((done) => terminal.write("", done));
+
+  function visible(): string {
+    const buffer = terminal.buffer.active;
+    const lines = Array.from({ length: terminal.rows }, (_, at) =>
+      (buffer.getLine(buffer.baseY + at)?.translateToString(true) ?? "").trimEnd(),
+    );
+    return lines.join("\n").trimEnd();
+  }
+
+  function until(holds: (screen: string) => boolean, what: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const screen = visible();
+        if (holds(screen)) resolve(screen);
+        else if (hasEnded) reject(new Error(`pawl ended, and the screen is not as expected (${what}):\n${screen}`));
+        else return;
+        listeners.delete(check);
+        clearTimeout(limit);
+      };
+      const limit = setTimeout(() => reject(new Error(`Waited in vain for ${what}:\n${visible()}`)), 30_000);
+      listeners.add(check);
+      check();
+    });
+  }
+
+  return {
+    pid: child.pid,
+    type: (keys) => child.write(keys),
+    sees: (what) =>
+      until((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what)),
+    seesNoMore: (what) => until((screen) => !screen.includes(what), `no ${what}`),
+    screen: async () => {
+      await settled();
+      return visible();
+    },
+    history: async () => {
+      await settled();
+      return readTerminal(terminal).lines;
+    },
+    bytes: () => bytes,
+    resize(nextColumns, nextRows) {
+      terminal.resize(nextColumns, nextRows);
+      child.resize(nextColumns, nextRows);
+    },
+    kill: (signal) => child.kill(signal),
+    ended,
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * A terminal in memory: a screen writes to it, and the emulator of xterm says what a person would see.
+ */
+import headless from "@xterm/headless";
+import type { ScreenOutput } from "../../src/cli/screen/screen.js";
+
+type Operation =
+  | { readonly type: "write"; readonly text: string }
+  | { readonly type: "size"; readonly columns: number; readonly rows: number };
+
+/** Takes down what a screen does, to be played to a terminal later: the screen has timers, and the emulator has some, too. */
+export function createRecordedOutput(columns: number, rows: number) {
+  const operations: Operation[] = [{ type: "size", columns, rows }];
+  let size = { columns, rows };
+  let isBusy = false;
+  let drained: (() => void)[] = [];
+  const output: ScreenOutput = {
+    get columns() {
+      return size.columns;
+    },
+    get rows() {
+      return size.rows;
+    },
+    write(text) {
+      operations.push({ type: "write", text });
+      return !isBusy;
+    },
+    onDrain: (listener) => drained.push(listener),
+  };
+  return {
+    output,
+    operations,
+    resize(nextColumns: number, nextRows: number) {
+      size = { columns: nextColumns, rows: nextRows };
+      operations.push({ type: "size", ...size });
+    },
+    /** From now on, the terminal is behind; or it has caught up. */
+    setBusy(busy: boolean) {
+      isBusy = busy;
+      if (busy) return;
+      const listeners = drained;
+      drained = [];
+      for (const listener of listeners) listener();
+    },
+    text: () => operations.map((one) => (one.type === "write" ? one.text : "")).join(""),
+  };
+}
+
+export type Seen = {
+  /** All lines, from the beginning of the history on. A line that the terminal wrapped is one. */
+  readonly lines: readonly string[];
+  readonly cursor: { readonly row: number; readonly column: number };
+};
+
+export async function playedBack(operations: readonly Operation[]): Promise<Seen> {
+  const terminal = new headless.Terminal({ allowProposedApi: true, scrollback: 100_000 });
+  for (const one of operations) {
+    if (one.type === "size") terminal.resize(one.columns, one.rows);
+    else await new Promise<void>((done) => terminal.write(one.text, done));
+  }
+  const seen = readTerminal(terminal);
+  terminal.dispose();
+  return seen;
+}
+
+export function readTerminal(terminal: headless.Terminal): Seen {
+  const buffer = terminal.buffer.active;
+  const lines: string[] = [];
+  for (let at = 0; at < buffer.length; at++) {
+    const row = buffer.getLine(at);
+    const isContinued = buffer.getLine(at + 1)?.isWrapped === true;
+    const text = row?.translateToString(!isContinued) ?? "";
+    if (row?.isWrapped === true) lines[lines.length - 1] += text;
+    else lines.push(text);
+  }
+  while (lines.at(-1) === "") lines.pop();
+  return { lines, cursor: { row: buffer.baseY + buffer.cursorY, column: buffer.cursorX } };
+}

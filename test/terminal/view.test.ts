@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { statusLine } from "../../src/cli/conversation/status-line.js";
+import { createStreamedText } from "../../src/cli/conversation/streamed-text.js";
+import { createView, type View } from "../../src/cli/conversation/view.js";
+import { paint, plainText } from "../../src/cli/screen/line.js";
+import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
+import { createScriptedModel, type Script } from "../../src/testing/index.js";
+import { verifies } from "../verifies.js";
+import { escapes } from "./escapes.js";
+
+const tools: readonly Tool[] = [
+  {
+    name: "shell",
+    description: "Runs a command.",
+    input: { type: "object", properties: { command: { type: "string" } } },
+    execute: (input) =>
+      `${Array.from({ length: 20 }, (_, at) => `line ${at + 1}`).join("\n")}\n${(input as { readonly command: string }).command}`,
+  },
+  {
+    name: "edit_file",
+    description: "Edits a file.",
+    input: { type: "object" },
+    needsApproval: true,
+    execute: () => "Replaced 1 occurrence.",
+  },
+];
+
+/** Runs a script, and gives the items of the session up to where it ends or waits. */
+async function itemsOf(script: Script, text = "go"): Promise<readonly StreamItem[]> {
+  const store = createMemoryStore();
+  const agent = createAgent({ name: "a", model: createScriptedModel(script), tools, store });
+  const items: StreamItem[] = [];
+  for await (const item of agent.runStream(text, { sessionId: "s" })) items.push(item);
+  return items;
+}
+
+function shown(items: readonly StreamItem[], view: View = createView(), columns = 60): readonly string[] {
+  for (const item of items) view.show(item, columns, 1_000);
+  return view.taken().map((line) => plainText(line).trimEnd());
+}
+
+describe("the view of a session", () => {
+  test(
+    "shows messages, text, calls with a part of their output, and nothing at a good end",
+    verifies("CHAT-1#view"),
+    async () => {
+      const items = await itemsOf(
+        [
+          { text: "I will run it.", calls: [{ name: "shell", input: { command: "npm test" } }] },
+          { text: "All **good**." },
+        ],
+        "run the tests",
+      );
+      const lines = shown(items);
+      expect(lines.map((line) => line.replace(/\d+ ms/, "N ms"))).toEqual([
+        "> run the tests",
+        "",
+        "I will run it.",
+        "",
+        "✓ shell npm test · N ms",
+        "  │ line 1",
+        "  │ line 2",
+        "  │ line 3",
+        "  │ … 11 lines left out",
+        "  │ line 15",
+        "  │ line 16",
+        "  │ line 17",
+        "  │ line 18",
+        "  │ line 19",
+        "  │ line 20",
+        "  │ npm test",
+        "",
+        "All good.",
+      ]);
+    },
+  );
+
+  test("shows the same without deltas, as after a restart", verifies("CHAT-1#kill"), async () => {
+    const items = await itemsOf([
+      { text: "First.\n\n- a\n- b", calls: [{ name: "shell", input: { command: "ls" } }] },
+      { text: "Second." },
+    ]);
+    const stored = items.filter((item) => item.type !== "delta" && item.type !== "preliminary");
+    expect(shown(stored)).toEqual(shown(items));
+  });
+
+  test("shows a change as its lines before it is asked about, and once", verifies("CHAT-2#keys"), async () => {
+    const input = { path: "a.ts", oldText: "one\ntwo\nthree", newText: "one\n2\nthree" };
+    const view = createView();
+    const lines = shown(await itemsOf([{ calls: [{ name: "edit_file", input }] }]), view);
+    expect(lines).toEqual([
+      "> go",
+      "",
+      "? edit_file wants to run:",
+      "    path: a.ts",
+      "      one",
+      "    - two",
+      "    + 2",
+      "      three",
+    ]);
+    expect(view.questions.all()).toMatchObject([{ name: "edit_file", why: "policy" }]);
+    expect(view.state()).toMatchObject({ isWaiting: true });
+    expect(view.open(60, 9, 2_000)).toEqual([]);
+  });
+
+  test("keeps what is open within its rows", async () => {
+    const items = await itemsOf([{ text: "word ".repeat(200) }]);
+    const view = createView();
+    const firstDeltas = items.filter((item) => item.type === "delta").slice(0, 4);
+    shown(firstDeltas, view);
+    for (const most of [0, 1, 5, 12]) expect(view.open(60, most, 0).length).toBeLessThanOrEqual(most);
+  });
+
+  test("says in the status what is under way, and leaves out what does not fit", async () => {
+    const items = await itemsOf([{ text: "Hello.", usage: { inputTokens: 3_000, outputTokens: 112, costUsd: 0.02 } }]);
+    const view = createView();
+    shown(
+      items.slice(
+        0,
+        items.findIndex(({ type }) => type === "step_finished"),
+      ),
+      view,
+    );
+    const at = (columns: number) => plainText(statusLine(view.state(), { columns, now: 5_100, questions: 0 }));
+    expect(at(80)).toMatch(/^\S model 4\.1 s · esc stops$/);
+    shown(items.slice(items.findIndex(({ type }) => type === "step_finished")), view);
+    expect(at(80)).toBe("ready · 3,112 tokens · $0.0200");
+    expect(at(25)).toBe("ready · 3,112 tokens");
+    expect(at(12)).toBe("ready");
+  });
+});
+
+describe("streamed text", () => {
+  test("is shown once, whether it comes as deltas, as an event, or half as both", () => {
+    const text = createStreamedText();
+    text.begin("r/1", 1);
+    expect([text.add("Hello "), text.add("world"), text.confirm("r/1", "Hello world")]).toEqual([
+      "Hello ",
+      "world",
+      "",
+    ]);
+    text.begin("r/2", 1);
+    expect([text.add("Hel"), text.confirm("r/2", "Hello you")]).toEqual(["Hel", "lo you"]);
+    expect(text.confirm("r/3", "Whole.")).toBe("Whole.");
+    expect(text.begin("r/4", 1)).toBe(false);
+    text.add("half of ");
+    expect(text.begin("r/4", 2)).toBe(true);
+    expect([text.add("\ud83d"), text.add("\ude00!")]).toEqual(["", "😀!"]);
+  });
+});
+
+describe("hostile text does nothing, wherever it is shown", () => {
+  test.each(escapes)("%j", verifies("SEC-18#terminal"), async (hostile) => {
+    const script: Script = [
+      {
+        reasoning: hostile,
+        text: `${hostile}\n\n# ${hostile}\n\n- ${hostile}\n\n\`\`\`${hostile}\n${hostile}\n\`\`\`\n\n| ${hostile} |\n|---|\n| [${hostile}](${hostile}) |\n\n> ${hostile}`,
+        calls: [{ name: "shell", input: { command: hostile, [hostile]: hostile } }],
+      },
+      {
+        calls: [
+          {
+            name: "edit_file",
+            input: { path: hostile, oldText: hostile, newText: `${hostile}\n${hostile}`, [hostile]: [hostile] },
+          },
+        ],
+      },
+    ];
+    const items = await itemsOf(script, hostile);
+    const view = createView();
+    const seen: string[] = [];
+    for (const item of [...items, ...items.slice(-3)]) {
+      view.show(item, 40, 1_000);
+      for (const line of [...view.taken(), ...view.open(40, 12, 2_000)]) seen.push(paint(line, (_, text) => text));
+      seen.push(paint(statusLine(view.state(), { columns: 40, now: 2_000, questions: 0 }), (_, text) => text));
+    }
+    expect(seen.join("")).not.toMatch(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u);
+    expect(seen.some((line) => line.includes("\\"))).toBe(true);
+  });
+});
