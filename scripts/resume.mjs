@@ -60,7 +60,8 @@ async function tryProcesses(count) {
   const store = await openSqliteStore({ path });
   const before = failures.length;
   const fail = (what) => failures.push(`${count} processes: ${what}`);
-  const places = await createPlaces({ count, path, journal, seed: from, token, commits: [20, 120], fail });
+  const given = { count, place: { path }, journal, seed: from, token, commits: [20, 120], fail, onCommit() {} };
+  const places = await createPlaces(given);
   const world = { ports: places.ports, token, sessions: new Set(), fail };
   await Promise.all(Array.from({ length: atOnce }, () => trySeeds(world, store, fail)));
   checkJournal(readFileSync(journal, "utf8").trim().split("\n"), fail);

@@ -138,6 +138,21 @@ test("an abort stops it, and the conversation stays as it was", proven, async ()
   expect(await session.messages()).toEqual(messages);
 });
 
+test("a run before an aborted compaction keeps its end", proven, async () => {
+  const store = createMemoryStore();
+  const { session, ...first } = begin(store, {}, () => ({ wait: new Promise(() => {}) }));
+  await talk(first);
+  const outcome = session.compact();
+  await until(async () => first.summariser.requests.length > 0);
+  await session.abort();
+  await outcome;
+  // The same id asks for the same run again, in this process and in another one.
+  for (const { agent } of [first, begin(store)])
+    expect(await agent.run("Say it, 3.", { ...id, runId: "r3" })).toMatchObject({ status: "completed", runId: "r3" });
+  await first.agent.run("And now?", { ...id, runId: "r4" });
+  expect(await begin(store).agent.run("Say it, 3.", { ...id, runId: "r3" })).toMatchObject({ status: "completed" });
+});
+
 test("several who ask get the same answer", proven, async () => {
   const { session, ...first } = begin(createMemoryStore());
   await talk(first);

@@ -7,6 +7,7 @@ import {
   type AgentOptions,
   createAgent,
   createMemoryStore,
+  type Hook,
   type Session,
   type Store,
   type Tool,
@@ -156,6 +157,45 @@ describe("a tool whose input is checked for long", () => {
     expect(JSON.stringify(await session.messages())).toContain("Aborted before it started. The call was not run.");
   });
 });
+
+test(
+  "a tool whose message list is read for long does not start in a run that was aborted meanwhile",
+  verifies("REC-8"),
+  async () => {
+    const inner = createMemoryStore();
+    const asked = deferred();
+    const given = deferred();
+    const store: Store = {
+      ...inner,
+      async getBlob(...place) {
+        asked.resolve();
+        await given.promise;
+        return inner.getBlob(...place);
+      },
+    };
+    const guarded = createGuarded();
+    const list: Hook = {
+      name: "list",
+      beforeLLMCall: ({ messages }) => ({
+        messages: [{ role: "user", parts: [{ type: "text", text: "Long. ".repeat(200) }] }, ...messages],
+      }),
+    };
+    const parts = { tools: [guarded.tool], hooks: [list] };
+    const model = createScriptedModel(script);
+    const first = createAgent({ ...parts, model, store: inner });
+    await first.run("Go", { sessionId: "s" });
+    const [question] = await first.session("s").pendingApprovals();
+    // The next process has to read what the model was sent, which the tool may ask for.
+    const second = createAgent({ ...parts, model, store }).session("s");
+    await second.answer(question?.callKey ?? "", { type: "approve" });
+    const result = second.resume();
+    await asked.promise;
+    await second.abort();
+    given.resolve();
+    expect(await result).toMatchObject({ status: "aborted" });
+    expect(guarded.ran).toEqual([]);
+  },
+);
 
 test(
   "a model whose prompt is read for long is not called in a process whose lease is over",

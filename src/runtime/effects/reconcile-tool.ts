@@ -51,8 +51,8 @@ export function* reconcileTool(
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
-  if (!(yield* mayStart(context, cancellation))) return undefined;
   const steps = yield* wait(finishedToolSteps(record, context));
+  if (!(yield* mayStart(context, cancellation))) return undefined;
   const asked = { input: input.value, steps };
   const settled = yield* wait(askOutside(effect, recover.reconcile, asked, compiled, context, cancellation));
   if (settled.type !== "returned") return ask(settled.message);

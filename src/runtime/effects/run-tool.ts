@@ -168,9 +168,9 @@ function* outcomeOf(
   forgetInput(context, effect.callKey);
   if (cancellation.isCancelled) return null;
   if (!input.ok) return failed(input.message);
+  const sent = context.transcript.sentList === null ? null : yield* sentMessages(context);
   if (!(yield* mayStart(context, cancellation))) return null;
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
-  const sent = context.transcript.sentList === null ? null : yield* sentMessages(context);
   const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
   const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
   // A tool that begins no step any more has not taken those that are recorded.

@@ -153,8 +153,24 @@ export async function findFinalEvent(store: LogStore, sessionId: string, runId: 
   const state = (await store.load(sessionId))?.state ?? initialState;
   const isUnderWay = state.status !== "idle" && state.runId === runId && !isTerminal(state);
   if (isUnderWay || state.queue.some((queued) => queued.kind === "run" && queued.runId === runId)) return null;
-  const seq = await findLastEntry(store, sessionId, state.seq, ({ event }) => mayEnd(event.type) && isOf(event, runId));
-  if (seq === null) return null;
+  const mayBeEnd = ({ event }: Entry) => mayEnd(event.type) && isOf(event, runId);
+  let seq = await findLastEntry(store, sessionId, state.seq, mayBeEnd);
+  while (seq !== null) {
+    const final = await finalEventAt(store, sessionId, runId, seq);
+    if (final !== null) return final;
+    // An abort may be that of a compaction that was asked for after the run.
+    seq = await findLastEntry(store, sessionId, seq - 1, mayBeEnd);
+  }
+  return null;
+}
+
+/** The end of a run that its entry at `seq` brings, at once or when its hooks have been called. */
+async function finalEventAt(
+  store: LogStore,
+  sessionId: string,
+  runId: string,
+  seq: number,
+): Promise<FinalEvent | null> {
   for await (const event of readEvents(store, sessionId, behindEntry(seq - 1))) {
     if (event.type === "final" && event.runId === runId) return event;
     if (event.type === "run_started") return null;
