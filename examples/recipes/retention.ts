@@ -102,7 +102,7 @@ async function check(): Promise<void> {
   await store.close();
 
   // A conversation comes back with its archive.
-  const [first = ""] = (await readdir("archive")).filter((file) => file.endsWith(".gz"));
+  const [first = ""] = (await readdir("archive")).filter((file) => file.endsWith(".gz")).sort();
   const again = createMemoryStore();
   assert.equal((await importSessions(again, archiveAt(join("archive", first)))).sessions, 9);
   assert.equal((await agent.with({ store: again }).run("Hello again", { sessionId: "ticket-1" })).status, "completed");
