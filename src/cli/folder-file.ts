@@ -1,8 +1,9 @@
 /**
  * Reads files of the folder for the screen and for messages. Nothing outside the folder is read, also not through links.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from "node:fs";
+import { constants, realpathSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
+import { readSmallFile } from "./small-file.js";
 
 /** Bytes. A larger file is not read. */
 export const mostBytes = 1_000_000;
@@ -18,25 +19,12 @@ export function readFolderFile(root: string, path: string): FolderFile {
     const shown = relative(realpathSync(root), real);
     if (shown === "" || shown === ".." || shown.startsWith("../") || isAbsolute(shown))
       return { type: "refused", why: "it is not in the folder" };
-    return readRegular(real, shown);
+    const found = readSmallFile(real, mostBytes, constants.O_NOFOLLOW ?? 0);
+    return found.type === "file" ? { ...found, path: shown } : found;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const isMissing = code === "ENOENT" || code === "ENOTDIR";
     return isMissing ? { type: "missing" } : { type: "refused", why: `it cannot be read (${code})` };
-  }
-}
-
-/** A pipe would block, so it is opened without waiting, and looked at before it is read. */
-function readRegular(real: string, path: string): FolderFile {
-  const file = openSync(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
-  try {
-    const stats = fstatSync(file);
-    if (!stats.isFile()) return { type: "refused", why: "it is no file" };
-    if (stats.size > mostBytes)
-      return { type: "refused", why: `it is larger than ${mostBytes.toLocaleString("en-US")} bytes` };
-    return { type: "file", path, bytes: readFileSync(file) };
-  } finally {
-    closeSync(file);
   }
 }
 

@@ -1,13 +1,17 @@
 /**
  * Configuration of a person and of a folder, and the trust in what a folder brings.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { readConfiguration } from "../../src/cli/configuration/configuration.js";
 import { configurationInForce } from "../../src/cli/configuration/in-force.js";
 import { plainJson } from "../../src/cli/configuration/json-with-comments.js";
+import { readServersFile } from "../../src/cli/mcp/servers-file.js";
 import { createPermissions } from "../../src/cli/permissions/permissions.js";
+import { openRuleFile } from "../../src/cli/permissions/rule-file.js";
 import { changedLines, folderTrust, revokeTrust, trustFiles } from "../../src/cli/trust/trust.js";
 import { verifies } from "../verifies.js";
 
@@ -67,6 +71,37 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
       limits: { maxSteps: 5, maxCostUsd: 1 },
       notice: null,
     });
+  });
+});
+
+describe("a file of settings, servers or rules", verifies("CHAT-4#settings"), () => {
+  const readers = [
+    ["pawl.config.json", (base: string) => readConfiguration(base)],
+    [".mcp.json", (base: string) => readServersFile(join(base, ".mcp.json"))],
+    ["permissions.json", (base: string) => openRuleFile(join(base, "permissions.json")).read()],
+  ] as const;
+
+  test.each(readers)("%s is refused before it is read if it is large, a pipe, a folder or no text", (name, read) => {
+    const { base } = world({});
+    const path = join(base, name);
+    const replaced = (make: () => void) => {
+      rmSync(path, { recursive: true, force: true });
+      make();
+      return () => read(base);
+    };
+    // Few characters, many bytes.
+    const wide = JSON.stringify({ x: "€".repeat(350_000) });
+    expect(replaced(() => writeFileSync(path, wide))).toThrow(/is larger than [\d,]+ bytes/);
+    // More than a process could hold; it takes no room on the disk.
+    const huge = replaced(() => {
+      writeFileSync(path, "{}");
+      truncateSync(path, 2 ** 40);
+    });
+    expect(huge).toThrow(/is larger than [\d,]+ bytes/);
+    expect(replaced(() => execFileSync("mkfifo", [path]))).toThrow("it is no file");
+    expect(replaced(() => mkdirSync(path))).toThrow("it is no file");
+    expect(replaced(() => writeFileSync(path, Buffer.from([0x7b, 0xff, 0x7d])))).toThrow("it is no text in UTF-8");
+    expect(replaced(() => {})).not.toThrow();
   });
 });
 

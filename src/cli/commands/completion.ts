@@ -69,15 +69,20 @@ function walk(places: readonly Place[]): string {
   return `    case "$at $word" in\n      ${inner.join("|")}) at="$at $word" ;;\n    esac`;
 }
 
+/** What is completed behind an option that a value follows, for bash and zsh: files, or nothing. */
+function valuesOf({ takesPath, takesValue }: Place, completeFiles: string): readonly string[] {
+  const behind = (options: readonly string[], act: string) =>
+    options.length === 0 ? [] : [`      case "$before" in ${options.join("|")}) ${act} ;; esac`];
+  return [...behind(takesPath, completeFiles), ...behind(takesValue, "return")];
+}
+
 function bash(places: readonly Place[]): string {
-  const cases = places.map(({ path, commands, options, choices, takesPath, takesValue }) => {
+  const cases = places.map((place) => {
+    const { path, commands, options, choices } = place;
     const words = [...commands.map(({ word }) => word), ...choices, ...options.map(({ word }) => word)].join(" ");
     return [
       `    ${quoted(path)})`,
-      ...(takesPath.length === 0
-        ? []
-        : [`      case "$before" in ${takesPath.join("|")}) compopt -o default; return ;; esac`]),
-      ...(takesValue.length === 0 ? [] : [`      case "$before" in ${takesValue.join("|")}) return ;; esac`]),
+      ...valuesOf(place, "compopt -o default; return"),
       `      words=${quoted(words)} ;;`,
     ].join("\n");
   });
@@ -98,15 +103,15 @@ complete -F _pawl pawl
 
 function zsh(places: readonly Place[]): string {
   const described = ({ word, about }: Word) => quoted(`${word.replaceAll(":", "\\:")}:${about.replaceAll(":", "\\:")}`);
-  const cases = places.map(({ path, commands, options, choices, takesPath, takesValue }) =>
-    [
+  const cases = places.map((place) => {
+    const { path, commands, options, choices } = place;
+    return [
       `    ${quoted(path)})`,
-      ...(takesPath.length === 0 ? [] : [`      case "$before" in ${takesPath.join("|")}) _files; return ;; esac`]),
-      ...(takesValue.length === 0 ? [] : [`      case "$before" in ${takesValue.join("|")}) return ;; esac`]),
+      ...valuesOf(place, "_files; return"),
       `      commands=(${[...commands.map(described), ...choices.map(quoted)].join(" ")})`,
       `      options=(${options.map(described).join(" ")}) ;;`,
-    ].join("\n"),
-  );
+    ].join("\n");
+  });
   return `#compdef pawl
 ${head("zsh")}_pawl() {
   local at=pawl word before="\${words[CURRENT-1]}"

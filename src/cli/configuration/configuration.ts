@@ -4,12 +4,12 @@
  * 1. A key that is not known is an error with the nearest name, never left out.
  * 2. What is read is what counts: the bytes are read once, and the trust in a folder is about these bytes.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError, type RunLimits } from "../../index.js";
 import { readLists } from "../permissions/rule-file.js";
 import type { RuleLists } from "../permissions/rule-text.js";
+import { readSmallText } from "../small-file.js";
 import { plainJson } from "./json-with-comments.js";
 
 export const configurationName = "pawl.config.json";
@@ -37,13 +37,8 @@ const limitNames = ["maxSteps", "maxTokens", "maxCostUsd", "maxWallClockMs"] as 
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfiguration(folder: string): ConfigurationFile | null {
   const path = join(folder, configurationName);
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw refused(path, error instanceof Error ? error.message : String(error));
-  }
+  const text = readSmallText(path, mostBytes, (why) => refused(path, why));
+  if (text === null) return null;
   const before = known.get(path);
   if (before?.text === text) return before;
   const file: ConfigurationFile = { path, text, value: parseConfiguration(path, text) };
@@ -58,7 +53,6 @@ const mostKnown = 100;
 
 function parseConfiguration(path: string, text: string): Configuration {
   const refuse = (why: string) => refused(path, why);
-  if (text.length > mostBytes) throw refuse(`it is larger than ${mostBytes / 1024} kB`);
   const parsed = parseJson(plainJson(text));
   if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
   const members = objectIn(parsed.value, "it", refuse);

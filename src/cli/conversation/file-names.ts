@@ -1,9 +1,10 @@
 /**
  * The names of the files in a folder, for completing `@path`. Git's ignore rules count, and links are not followed.
  */
-import { readFileSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { mostBytes } from "../folder-file.js";
+import { readSmallText } from "../small-file.js";
 import { type IgnoreRule, ignoreRulesOf, isIgnored } from "./ignore-rules.js";
 
 const mostFiles = 20_000;
@@ -46,7 +47,8 @@ export async function fileNames(root: string, signal: AbortSignal): Promise<read
 
 function rulesIn(folder: string, base: string): readonly IgnoreRule[] {
   try {
-    return ignoreRulesOf(readFileSync(join(folder, ".gitignore"), "utf8").slice(0, mostRules), base);
+    const text = readSmallText(join(folder, ".gitignore"), mostBytes, Error) ?? "";
+    return ignoreRulesOf(text.slice(0, mostRules), base);
   } catch {
     return [];
   }

@@ -6,11 +6,11 @@
  * 2. Keys that other programs have beside ours are left out: none of them can allow or start anything here.
  * 3. What is shown of a server has the names of variables, never their values.
  */
-import { readFileSync } from "node:fs";
 import { type Json, parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
 import { plainJson } from "../configuration/json-with-comments.js";
+import { readSmallText } from "../small-file.js";
 
 export const folderServersName = ".mcp.json";
 export const userServersName = "mcp.json";
@@ -34,18 +34,12 @@ const mostServers = 64;
 
 /** The file at a path; null if there is none. @throws PawlError `bad_configuration` if it names no servers */
 export function readServersFile(path: string): ServersFile | null {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw refused(path, error instanceof Error ? error.message : String(error));
-  }
+  const text = readSmallText(path, mostBytes, (why) => refused(path, why));
+  if (text === null) return null;
   return { path, text, servers: parseServers(path, text) };
 }
 
 function parseServers(path: string, text: string): readonly NamedServer[] {
-  if (text.length > mostBytes) throw refused(path, `it is larger than ${mostBytes / 1024} kB`);
   const parsed = parseJson(plainJson(text));
   if (!parsed.ok) throw refused(path, `it is not valid JSON (${parsed.error})`);
   const servers = membersOf(membersOf(parsed.value)?.mcpServers);

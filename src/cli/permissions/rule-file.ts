@@ -5,10 +5,11 @@
  * 2. A file that cannot be read is a problem that is told. It is never taken for a file without rules.
  * 3. It is read again whenever it has changed, so a rule that another process takes away counts no more at once.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { PawlError } from "../../index.js";
+import { readSmallText } from "../small-file.js";
 import { type KeptRule, type RuleLists, verdicts } from "./rule-text.js";
 
 const mostBytes = 1024 * 1024;
@@ -57,11 +58,10 @@ function stampOf(path: string): string {
 }
 
 function parseRules(path: string): RuleLists {
-  let text: string;
+  const text = readSmallText(path, mostBytes, (why) => unreadable(path, why));
+  if (text === null) return {};
   let value: unknown;
   try {
-    text = readFileSync(path, "utf8");
-    if (text.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} kB`);
     value = JSON.parse(text);
   } catch (error) {
     throw unreadable(path, error instanceof Error ? error.message : String(error));
