@@ -149,6 +149,37 @@ describe("streamed text", () => {
   });
 });
 
+describe("a long answer", () => {
+  const blocks = "A paragraph with **bold** words.\n\n- one thing\n- another\n\n```js\nconst answer = 42;\n```\n\n";
+
+  test.each([
+    ["of many blocks", blocks.repeat(1_000)],
+    ["of one line of characters with two halves", `x${"😀 ".repeat(20_000)}`],
+  ])("%s is shown in short steps, and as if it had come at once", async (_, text) => {
+    const items = await itemsOf([{ text }]);
+    const committed = items.filter(({ type }) => type !== "delta");
+    const view = createView();
+    const steps: (readonly string[])[] = [];
+    for (const item of committed)
+      for (const _ of view.showInSteps(item, 60, 1_000)) steps.push(view.taken().map(plainText));
+    view.say([], 60);
+    const lines = [...steps.flat(), ...view.taken().map(plainText)];
+    expect(Math.max(...steps.map(({ length }) => length)) / lines.length).toBeLessThan(0.25);
+    const atOnce = createView();
+    const [first] = items.flatMap((item) =>
+      item.type === "delta" && item.delta.kind === "text-delta" ? [item.delta] : [],
+    );
+    if (first === undefined) throw new Error("The script streams no text.");
+    const whole: StreamItem = { type: "delta", delta: { ...first, text } };
+    const asOne = shown([...items.filter(({ type }) => type === "run_started"), whole], atOnce);
+    atOnce.say([], 60);
+    expect(lines.join("\n").replace(/\s+/g, "")).toBe(
+      [...asOne, ...atOnce.taken().map(plainText)].join("\n").replace(/\s+/g, ""),
+    );
+    expect(lines.join("")).not.toMatch(/\\ud83d|\\ude00|\p{Cs}/u);
+  });
+});
+
 describe("hostile text does nothing, wherever it is shown", () => {
   test.each(escapes)("%j", verifies("SEC-18#terminal"), async (hostile) => {
     const script: Script = [

@@ -103,17 +103,23 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     const redact = redaction.stream();
     let isWhole = after === 0;
     let sliceEnd = performance.now() + sliceMs;
+    /** Shows what there is, and lets keys in. */
+    const rest = async () => {
+      onChange();
+      await setImmediate();
+      sliceEnd = performance.now() + sliceMs;
+    };
     for await (const item of session.events({ after, signal: over.signal })) {
       if ("seq" in item && stillAsking !== null && item.seq > stillAsking.until) stillAsking = null;
       for (const safe of redact(item)) {
         // The first events of a log that is shown in part belong to a step whose beginning is not shown.
         isWhole ||= item.type === "run_started" || item.type === "step_finished";
-        if (isWhole) view.show(asked(item) ? item : safe, columns(), Date.now());
+        if (!isWhole) continue;
+        for (const _ of view.showInSteps(asked(item) ? item : safe, columns(), Date.now()))
+          if (performance.now() >= sliceEnd) await rest();
       }
       onChange();
-      if (performance.now() < sliceEnd) continue;
-      await setImmediate();
-      sliceEnd = performance.now() + sliceMs;
+      if (performance.now() >= sliceEnd) await rest();
     }
   }
 

@@ -12,6 +12,26 @@ export type StreamedText = {
   readonly confirm: (key: string, text: string) => string;
 };
 
+/** Characters of a text that are made into lines at once: a millisecond or two of work. */
+const mostInPiece = 2_048;
+
+/** A text in short pieces, which end at line breaks where there are any, and never within a character. */
+export function* piecesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const most = text.slice(start, start + mostInPiece);
+    const isWhole = start + most.length === text.length;
+    const length = isWhole ? most.length : most.lastIndexOf("\n") + 1 || most.length - (endsInHalf(most) ? 1 : 0);
+    yield most.slice(0, length);
+    start += length;
+  }
+}
+
+/** Whether the second half of the last character is missing. */
+function endsInHalf(text: string): boolean {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last <= 0xdbff;
+}
+
 export function createStreamedText(): StreamedText {
   let [key, attempt] = ["", 0];
   /** What was given out of this model call, without white space: a provider's deltas may have more of it. */
@@ -26,9 +46,8 @@ export function createStreamedText(): StreamedText {
     },
     add(delta) {
       const joined = half + delta;
-      const last = joined.charCodeAt(joined.length - 1);
       // The second half of the character is in the next delta.
-      half = last >= 0xd800 && last <= 0xdbff ? joined.slice(-1) : "";
+      half = endsInHalf(joined) ? joined.slice(-1) : "";
       const text = half === "" ? joined : joined.slice(0, -1);
       given += squeezed(text);
       return text;

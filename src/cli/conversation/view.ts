@@ -21,12 +21,14 @@ import { endedLines } from "./call-lines.js";
 import { type Activity, activityOf, type Fold, openLines, type QueuedRun, type StartedCall } from "./fold.js";
 import { createMarkdownLines } from "./markdown-lines.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { createStreamedText } from "./streamed-text.js";
+import { createStreamedText, piecesOf } from "./streamed-text.js";
 import { answerLine, failureLines, finalLines, noteLines, questionLines } from "./view-lines.js";
 
 export type View = {
   /** Takes an item in. */
   readonly show: (item: StreamItem, columns: number, now: number) => void;
+  /** The same in short steps. Between two of them, the view can be shown and told other things. */
+  readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
   /** Adds lines that are no part of the session, for example what a command says. */
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
@@ -76,7 +78,10 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     fileOf,
   };
   return {
-    show: (item, columns, now) => showItem(fold, item, columns, now),
+    show(item, columns, now) {
+      for (const _ of showItem(fold, item, columns, now));
+    },
+    showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
     say(lines, columns) {
       endText(fold, columns);
       write(fold, "note", lines);
@@ -111,19 +116,31 @@ function addText(fold: Fold, text: string, columns: number): void {
   if (text !== "") write(fold, "text", fold.markdown.add(text, columns));
 }
 
+/** Adds a text of any length, in steps. */
+function* addLongText(fold: Fold, text: string, columns: number): Generator<void> {
+  for (const piece of piecesOf(text)) {
+    addText(fold, piece, columns);
+    yield;
+  }
+}
+
 /** Ends the open block: what follows is no part of the text. */
 function endText(fold: Fold, columns: number): void {
   write(fold, "text", fold.markdown.end(columns));
 }
 
-function showItem(fold: Fold, item: StreamItem, columns: number, now: number): void {
+function* showItem(fold: Fold, item: StreamItem, columns: number, now: number): Generator<void> {
   switch (item.type) {
     case "delta":
       showDelta(fold, item.delta, columns, now);
       break;
     case "snapshot":
       beginAttempt(fold, item, columns);
-      addText(fold, fold.streamed.confirm(stepOf(item), wholeText(item.message)), columns);
+      yield* addLongText(fold, fold.streamed.confirm(stepOf(item), wholeText(item.message)), columns);
+      break;
+    // It has all text of the step. The events `text` before it have parts of the same.
+    case "message":
+      yield* addLongText(fold, fold.streamed.confirm(stepOf(item), wholeText(item.message)), columns);
       break;
     case "progress":
       changeCall(fold, item.callKey, { note: item.note });
@@ -191,10 +208,6 @@ function showEvent(fold: Fold, event: PublicEvent, columns: number, now: number)
       break;
     case "steered":
       showMessage(fold, event.source === "user" ? "↳ you, before the next model call: " : "↳ ", event.input, columns);
-      break;
-    // It has all text of the step. The events `text` before it have parts of the same.
-    case "message":
-      addText(fold, fold.streamed.confirm(stepOf(event), wholeText(event.message)), columns);
       break;
     case "tool_call":
       endText(fold, columns);
