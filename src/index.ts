@@ -5,14 +5,44 @@
 export type { CompactionOptions } from "./context/compaction-options.js";
 export type { ContextOptions } from "./context/context-options.js";
 export { estimateTokens } from "./context/estimate.js";
-export type { ServiceOptions } from "./context/services.js";
-export * from "./core/data/message.js";
+export type { ServiceOptions, ToolOutputOptions } from "./context/services.js";
+export type { CountedTokens } from "./core/data/counted-tokens.js";
+export {
+  type AssistantMessage,
+  type AssistantPart,
+  addUsage,
+  type Fault,
+  type FileChange,
+  type FilePart,
+  type FinishReason,
+  type FullOutput,
+  type Json,
+  type Message,
+  type ModelFailure,
+  type ModelFailureKind,
+  type ProviderApproval,
+  type ProviderMetadata,
+  type ReasoningPart,
+  type SourcePart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolMessage,
+  type ToolOutput,
+  type ToolResultPart,
+  textOf,
+  toolCallsOf,
+  type Usage,
+  type UserMessage,
+  type UserPart,
+} from "./core/data/message.js";
 export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.js";
 export type {
   Entry,
   Event,
   HookPoint,
   HookRecord,
+  InboxMessage,
+  InterruptedReason,
   PendingApproval,
   PermissionRule,
   PublicEvent,
@@ -27,6 +57,7 @@ export type {
   Status,
   ToolChoice,
 } from "./core/index.js";
+export type { SourceTrust } from "./core/machine/sources.js";
 export { type Agent, type AgentOptions, type AnyModel, createAgent } from "./create-agent.js";
 export {
   createEngine,
@@ -69,6 +100,7 @@ export type {
   ModelAnswerSubject,
   ModelCallChange,
   ModelCallSubject,
+  ModelStreamSubject,
   RunSubject,
   StepResultSubject,
   StepSubject,
@@ -77,6 +109,7 @@ export type {
   ToolResultSubject,
 } from "./ports/hook.js";
 export type {
+  DeltaBody,
   JsonSchema,
   MessageDelta,
   Model,
@@ -85,27 +118,49 @@ export type {
   ModelTimeouts,
   ProviderToolReference,
   RecordedAttempt,
+  RequestIdentity,
   ToolSpecification,
 } from "./ports/model.js";
 export type { Observer } from "./ports/observer.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
-export type { OutputService, Price, PriceTable, Rates, Services, UsageService } from "./ports/services.js";
+export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";
 export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
 export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
-export type { Holder, SessionSummary, Store } from "./ports/store.js";
+export type {
+  Activity,
+  AskingOptions,
+  AskingSession,
+  ClaimOptions,
+  ClaimResult,
+  Commit,
+  CommitResult,
+  Holder,
+  Lease,
+  ListOptions,
+  MessageIdsOptions,
+  PostResult,
+  ReleaseResult,
+  SessionSummary,
+  StateAt,
+  Store,
+  StoreChange,
+  StoreProblem,
+} from "./ports/store.js";
 export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
   Answered,
   AnyTool,
   CanExecuteTool,
   FinishedToolStep,
+  InputSchema,
   Jsonified,
   Permission,
   PermissionContext,
   PermissionRequest,
   Question,
   Reconciled,
+  RecoverOption,
   StepContext,
   StepOptions,
   Tool,
@@ -117,12 +172,15 @@ export type {
   TracedAttempt,
   TracedCall,
   TracedHook,
+  TracedSource,
   TracedToolStep,
+  TracedTry,
   TracedWait,
   TraceRecord,
   TraceRecordOf,
   TraceSpan,
 } from "./ports/trace.js";
+export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type {
   AbortMethod,
   AbortOptions,
@@ -162,6 +220,7 @@ export {
 export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
 export type { View } from "./runtime/api/iterate.js";
 export {
+  type ModelRequestsOptions,
   modelRequest,
   modelRequests,
   type RequestOfStep,
@@ -169,8 +228,14 @@ export {
 export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
-export { type GuardInput, type GuardOptions, type GuardOutput, guard } from "./runtime/hooks/guard.js";
-export type { OpenTextPart } from "./runtime/model/assembled-message.js";
+export {
+  type GuardInput,
+  type GuardOptions,
+  type GuardOutput,
+  type GuardVerdict,
+  guard,
+} from "./runtime/hooks/guard.js";
+export type { OpenTextPart, WrittenInput } from "./runtime/model/assembled-message.js";
 export type { Fallback } from "./runtime/model/models.js";
 export type { DeepPartial, PartialOutput } from "./runtime/model/partial-output.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
@@ -178,7 +243,7 @@ export { createRedaction, type Redact, type RedactOptions, redactJson } from "./
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";
-export { done, TaskComplete } from "./runtime/tools/done.js";
+export { type Done, done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError, type StepErrorCode } from "./runtime/tools/step-error.js";
 export {
   type SessionStep,
@@ -195,7 +260,7 @@ export {
   traceSession,
 } from "./runtime/trace/trace-session.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { type Pruned, pruneSessions } from "./stores/shared/prune.js";
+export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
-export { defineTool } from "./tools/define.js";
+export { defineTool, type InputOf } from "./tools/define.js";

@@ -16,6 +16,7 @@ import { capOutput, defaultMaxOutputBytes } from "./tool-output.js";
 import { createUsageService } from "./usage.js";
 import { wholeOutput } from "./whole-output.js";
 
+/** How much of the outputs of tools a model is shown. */
 export type ToolOutputOptions = {
   /**
    * The most bytes of one output that a model is shown. A tool's own `maxOutputBytes` takes precedence. Default:

@@ -8,7 +8,34 @@ export { type Skeleton, skeletonOf } from "./data/escapes.js";
 export { type FileEdit, fileEditIn } from "./data/file-edit.js";
 export { escapeCharacter, showHidden } from "./data/hidden-characters.js";
 export { canonicalJson, checkJson, parseJson } from "./data/json.js";
-export * from "./data/message.js";
+export {
+  type AssistantMessage,
+  type AssistantPart,
+  addUsage,
+  type Fault,
+  type FileChange,
+  type FilePart,
+  type FinishReason,
+  type FullOutput,
+  type Json,
+  type Message,
+  type ModelFailure,
+  type ModelFailureKind,
+  type ProviderApproval,
+  type ProviderMetadata,
+  type ReasoningPart,
+  type SourcePart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolMessage,
+  type ToolOutput,
+  type ToolResultPart,
+  textOf,
+  toolCallsOf,
+  type Usage,
+  type UserMessage,
+  type UserPart,
+} from "./data/message.js";
 export { nearestName } from "./data/nearest-name.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";
 export { type DataPatch, mostDataBytes, mostDataKeyCharacters, type SessionData } from "./data/session-data.js";

@@ -22,7 +22,8 @@ export function createHolder(): Holder {
 let own: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
 
 /**
- * Tells whether a holder is known to be dead: its process on this host is gone, or its id was given to another. False if that cannot be
+ * Tells whether a holder is known to be dead. Hand it to `Store.claim` and `Store.due` in a program that uses a store directly, or ask it
+ * before you say that a run is under way. True: its process on this host is gone, or its id was given to another. False if that cannot be
  * known: on another host, in another container, or in another boot. Of another boot may be another machine with the same name, whose
  * processes live. If this host was started again instead, the lease has run out meanwhile, or soon will.
  */
@@ -38,7 +39,7 @@ export function isHolderDead(holder: Holder): boolean {
   return present.hasEnded || present.startedAt !== holder.startedAt;
 }
 
-/** Tells whether a holder is an agent of this process. */
+/** Tells whether a holder is an agent of this process: a program that shows sessions says so of those that another process drives. */
 export function isHeldHere({ host, pid, startedAt }: Holder): boolean {
   return own !== undefined && host === own.host && pid === own.pid && startedAt === own.startedAt;
 }

@@ -29,6 +29,7 @@ export type Holder = {
   readonly bootId?: string;
 };
 
+/** The right to write a session, for a while. Only the lease with the highest `epoch` counts. */
 export type Lease = {
   readonly sessionId: string;
   readonly epoch: number;
@@ -38,6 +39,7 @@ export type Lease = {
   readonly expiresAt: number;
 };
 
+/** Who claims a session, when and for how long. */
 export type ClaimOptions = {
   /** The process that claims. */
   readonly holder: Holder;
@@ -49,6 +51,7 @@ export type ClaimOptions = {
   readonly isDead?: (holder: Holder) => boolean;
 };
 
+/** Whether the caller holds the session now. */
 export type ClaimResult =
   /** The caller holds the session now. */
   | {
@@ -65,6 +68,7 @@ export type ClaimResult =
 /** The coarse state of a session, kept outside its log. Stores write it only when it changes. */
 export type Activity = "resting" | "active" | "waiting";
 
+/** What one commit writes: events, the state after them, and what becomes of the inbox and the lease. */
 export type Commit = {
   /** The number of the last entry before this commit. */
   readonly expectedSeq: number;
@@ -88,6 +92,7 @@ export type Commit = {
   readonly release?: boolean;
 };
 
+/** What became of a commit. All but `ok` wrote nothing. */
 export type CommitResult =
   /** It is durable. */
   | { readonly type: "ok"; readonly seq: number }
@@ -106,6 +111,7 @@ export type CommitResult =
   /** The lease cannot be given back: messages would be left. Nothing was written. */
   | { readonly type: "inbox_not_empty" };
 
+/** Whether a lease was given back. */
 export type ReleaseResult =
   /** The lease is given back. */
   | { readonly type: "released" }
@@ -114,6 +120,7 @@ export type ReleaseResult =
   /** Nothing was written; try again. */
   | { readonly type: "busy" };
 
+/** Whether a message is in the inbox. */
 export type PostResult =
   /** The message is in the inbox. */
   | { readonly type: "posted" }
@@ -171,6 +178,7 @@ export type AskingSession = {
   readonly inbox: number;
 };
 
+/** One page of the sessions that wait for an answer. */
 export type AskingOptions = {
   /** At most this many, those that have waited longest first: by `askedAt`, then by id. */
   readonly limit?: number;
@@ -178,6 +186,7 @@ export type AskingOptions = {
   readonly after?: { readonly askedAt: number; readonly sessionId: string };
 };
 
+/** One page of the ids of messages. */
 export type MessageIdsOptions = {
   /** At most this many. */
   readonly limit: number;
@@ -188,7 +197,8 @@ export type MessageIdsOptions = {
 /** A state, and the number of the entry that it follows. */
 export type StateAt = { readonly seq: number; readonly state: State };
 
-export type Problem = {
+/** One damage that `Store.verify` found. */
+export type StoreProblem = {
   readonly sessionId: string | null;
   /** What is damaged. */
   readonly what: string;
@@ -199,7 +209,7 @@ export type Problem = {
  * store was cut off from what others write: any session may have changed, so a listener looks at all that it knows.
  * Whether a listener can rely on changes alone: `Store.tellsAllChanges`.
  */
-export type Change =
+export type StoreChange =
   | {
       readonly sessionId: string;
       /** Where the change is. */
@@ -254,7 +264,7 @@ export interface Store {
    * Calls back when a session's log or inbox changes, by this process or another; returns a function that stops it. When the
    * store is closed, the listeners are told of a gap, so that they learn it at their next look.
    */
-  watch(listener: (change: Change) => void): () => void;
+  watch(listener: (change: StoreChange) => void): () => void;
   /**
    * True: each commit and each message that comes while somebody watches is told in a bounded time, or a gap is. Then nobody
    * needs a timer to follow a session. Otherwise a change is a hint that may be missed, and whoever follows a session looks
@@ -276,7 +286,7 @@ export interface Store {
     },
   ): Promise<boolean>;
   /** Looks for damage: gaps, rows that do not parse, blobs that do not match their hash. */
-  verify(sessionId?: string): Promise<readonly Problem[]>;
+  verify(sessionId?: string): Promise<readonly StoreProblem[]>;
   /** Ends the work of the store. What is asked of it afterwards is refused as `store_closed`. */
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
  * `pawl/server`: the sessions of a store over HTTP.
  */
+export type { HttpOptions } from "./node-listener.js";
 export type { PeerOptions } from "./peers/peer-options.js";
 export {
   type Action,

@@ -1,6 +1,8 @@
 /**
  * A session in memory, for tests of the machine: its log, its state, what the model sees and what the world sees.
  */
+
+import { emptyResponse } from "../../src/core/data/message.js";
 import {
   type AssistantPart,
   advance,
@@ -11,7 +13,6 @@ import {
   type Event,
   type EventBody,
   type EventOf,
-  emptyResponse,
   type FinishReason,
   formatVersion,
   initialState,

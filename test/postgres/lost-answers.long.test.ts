@@ -3,7 +3,7 @@
  */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../src/index.js";
-import type { Change } from "../../src/ports/store.js";
+import type { StoreChange } from "../../src/ports/store.js";
 import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { claim, commitAfter, inboxIds, message, t0 } from "../../src/testing/conformance/bench.js";
 import { type Cut, startCuttingProxy } from "../support/cutting-proxy.js";
@@ -160,7 +160,7 @@ describe.runIf(hasPostgres)("changes by others", () => {
   }
 
   /** Resolves when the watcher is told of something. */
-  const told = (watcher: Store, what: (change: Change) => boolean) =>
+  const told = (watcher: Store, what: (change: StoreChange) => boolean) =>
     new Promise<void>((resolve) => {
       const stop = watcher.watch((change) => {
         if (!what(change)) return;

@@ -114,7 +114,6 @@ const functions = {
     "createStreamRedaction",
     "isHeldHere",
     "isHolderDead",
-    "openProviderCalls",
     "pruneSessions",
     "redactJson",
     "stepCount",
@@ -122,7 +121,6 @@ const functions = {
     "textOf",
     "toolCalled",
     "toolCallsOf",
-    "untrimmedTextOf",
   ],
 } as const;
 

@@ -92,7 +92,6 @@ const withoutOptions: readonly string[] = [
     "createTestClock",
     "describeSqlite",
     "importInstalledPackage",
-    "openProviderCalls",
   ],
   ...[
     "detectSandbox",
@@ -116,7 +115,7 @@ const withoutOptions: readonly string[] = [
     "stepCount",
     "storeConformance",
   ],
-  ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "untrimmedTextOf"],
+  ...["textMatches", "textOf", "toModelFailure", "toolCallsOf"],
 ];
 
 const entryPoints = [pawl, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];

@@ -244,7 +244,10 @@ export type ModelFailure = {
   readonly message: string;
   /** The HTTP status of the answer, if there was one. */
   readonly statusCode?: number;
-  /** The provider's code, or one of Pawl's own such as `empty_response`. */
+  /**
+   * The provider's code, or one of Pawl's own: `empty_response` of an answer that is complete and empty, `guard_tripped` if a guard ended
+   * the call, `nothing_listens` of a request to an address of this machine where no server listens.
+   */
   readonly code?: string;
   /** The wait that the provider asked for, in milliseconds. */
   readonly retryAfterMs?: number;

@@ -12,6 +12,7 @@ import { compileOutput } from "./local-run-options.js";
 
 const mark = Symbol("pawl.agent");
 
+/** How an agent is called as a tool of another one: `agent.asTool(options)`. */
 export type AgentToolOptions<Input> = {
   /** Default: the agent's name. */
   readonly name?: string;

@@ -67,6 +67,7 @@ export async function* modelRequests(
   if (follower.state.seq === 0) throwNoSession(sessionId);
 }
 
+/** Where the requests of a session begin. */
 export type ModelRequestsOptions = {
   /** Gives only requests of attempts after this entry. Default: 0, which gives all. */
   readonly after?: number;

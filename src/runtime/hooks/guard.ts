@@ -30,8 +30,9 @@ export type GuardOutput = GuardInput & {
   readonly isComplete: boolean;
 };
 
+/** What a guard says: nothing lets it pass, `trip` ends the run. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a guard that lets it pass needs no return statement.
-type GuardVerdict = void | {
+export type GuardVerdict = void | {
   /** Why the run ends. */
   readonly trip: string;
 };

@@ -3,7 +3,7 @@
  * the store and a few timers.
  */
 import type { Clock } from "../../ports/clock.js";
-import type { Change, Store } from "../../ports/store.js";
+import type { Store, StoreChange } from "../../ports/store.js";
 import { type Driver, wake } from "../driver/driver.js";
 
 /** Milliseconds from a change to the read of the inboxes of all sessions that have changed by then. */
@@ -59,7 +59,7 @@ function callOff(look: Look): void {
   look.sessionIds.clear();
 }
 
-function lookSoon({ clock, drivers, looks }: Inboxes, change: Change): void {
+function lookSoon({ clock, drivers, looks }: Inboxes, change: StoreChange): void {
   const { sessionId } = change;
   if (sessionId !== undefined && !drivers.has(sessionId)) return;
   const place: ChangeKind = change.in ?? "either";

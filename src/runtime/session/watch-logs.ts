@@ -2,9 +2,9 @@
  * Tells the followers of this process when the store says that their session changed: one listener of the store for all
  * of them, and none while nobody follows.
  */
-import type { Change, Store } from "../../ports/store.js";
+import type { Store, StoreChange } from "../../ports/store.js";
 
-type Heed = (change: Change) => void;
+type Heed = (change: StoreChange) => void;
 
 export type WatchedLogs = {
   readonly store: Store;
@@ -32,7 +32,7 @@ export function watchLog(logs: WatchedLogs, sessionId: string, heed: Heed): () =
   };
 }
 
-function tell({ followers }: WatchedLogs, change: Change): void {
+function tell({ followers }: WatchedLogs, change: StoreChange): void {
   const told = change.gap === true ? [...followers.values()].flat() : (followers.get(change.sessionId) ?? []);
   for (const heed of told) heed(change);
 }

@@ -3,6 +3,7 @@
  */
 const mark = Symbol.for("pawl.done");
 
+/** What `done` returns: a tool that gives it back completes the run. Only `done` makes it. */
 export type Done = {
   /** Tells it from other values. */
   readonly [mark]: true;

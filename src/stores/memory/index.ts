@@ -16,9 +16,9 @@ import type {
   CommitResult,
   Lease,
   PostResult,
-  Problem,
   ReleaseResult,
   Store,
+  StoreProblem,
 } from "../../ports/store.js";
 import { isHeld, isLive, nobodyIsDead } from "../shared/lease.js";
 import { activeError, checkId, checkSeq, hashOf, noSessionError } from "../shared/rules.js";
@@ -263,9 +263,9 @@ function remove(memory: Memory, session: Session | undefined, options: DeleteOpt
   return true;
 }
 
-function problemsOf(session: Session): readonly Problem[] {
+function problemsOf(session: Session): readonly StoreProblem[] {
   const { sessionId, log, state, blobs } = session;
-  const problems: Problem[] = [];
+  const problems: StoreProblem[] = [];
   if (state !== null && state.seq !== log.length)
     problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
   for (const [index, event] of log.entries())

@@ -41,6 +41,7 @@ async function update(place: Place): Promise<{ readonly from: number | null; rea
   }
 }
 
+/** Whom `grantsFor` grants what a store needs. */
 export type GrantOptions = {
   /** The role that uses the store. */
   readonly role: string;

@@ -22,7 +22,7 @@ import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
 import { createWatch, type Listening, type Watch } from "./watch.js";
 
-export { describePostgres, grantsFor, migrate, type PostgresDescription } from "./admin.js";
+export { describePostgres, type GrantOptions, grantsFor, migrate, type PostgresDescription } from "./admin.js";
 export type { PostgresQuery } from "./client.js";
 export type { PostgresConnection } from "./connect.js";
 

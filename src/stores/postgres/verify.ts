@@ -3,7 +3,7 @@
  */
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { Problem } from "../../ports/store.js";
+import type { StoreProblem } from "../../ports/store.js";
 import { activityOf } from "../shared/rows.js";
 import { hashOf } from "../shared/rules.js";
 import { decodeHolder } from "../shared/validate.js";
@@ -22,8 +22,8 @@ import { first } from "./sessions.js";
 type SessionRow = OwnRow & { readonly id: string };
 type BlobRow = { readonly hash: string; readonly bytes: Uint8Array };
 
-export async function verify(db: Database, only: string | null): Promise<readonly Problem[]> {
-  const problems: Problem[] = [];
+export async function verify(db: Database, only: string | null): Promise<readonly StoreProblem[]> {
+  const problems: StoreProblem[] = [];
   if (only === null) {
     const strays = await first<{ readonly count: number }>(db, db.statements.strays, []);
     const count = strays?.count ?? 0;
@@ -37,8 +37,8 @@ export async function verify(db: Database, only: string | null): Promise<readonl
   }
 }
 
-async function sessionProblems(db: Database, session: SessionRow): Promise<readonly Problem[]> {
-  const problems: Problem[] = [];
+async function sessionProblems(db: Database, session: SessionRow): Promise<readonly StoreProblem[]> {
+  const problems: StoreProblem[] = [];
   const { name: sessionId, holder, activity } = session;
   const place = { file: db.file, sessionId, seq: 0 };
   const check = async <Result>(work: () => Result | Promise<Result>): Promise<Result | undefined> => {

@@ -13,7 +13,8 @@ export type Pruned = {
   readonly kept: readonly string[];
 };
 
-type PruneOptions = {
+/** What is old enough to be deleted. */
+export type PruneOptions = {
   /** Sessions that were last changed before it are deleted, in epoch milliseconds. */
   readonly before: number;
   /** The present time, in epoch milliseconds. */

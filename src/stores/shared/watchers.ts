@@ -1,18 +1,18 @@
 /**
  * The listeners of a store.
  */
-import type { Change } from "../../ports/store.js";
+import type { StoreChange } from "../../ports/store.js";
 
 export type Watchers = {
   readonly count: () => number;
-  readonly add: (listener: (change: Change) => void) => () => void;
+  readonly add: (listener: (change: StoreChange) => void) => () => void;
   /** Calls the listeners after the present work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
-  readonly notify: (change: Change) => void;
+  readonly notify: (change: StoreChange) => void;
   /** The store is closed: the listeners are told of a gap, and of nothing after it. */
   readonly end: () => void;
 };
 
-type Listener = { readonly call: (change: Change) => void };
+type Listener = { readonly call: (change: StoreChange) => void };
 
 export function createWatchers(): Watchers {
   const listeners = new Set<Listener>();
@@ -37,7 +37,7 @@ export function createWatchers(): Watchers {
 }
 
 /** Calls those that listen by now. If one throws, the others are called all the same. */
-function tell(listeners: ReadonlySet<Listener>, change: Change): void {
+function tell(listeners: ReadonlySet<Listener>, change: StoreChange): void {
   for (const listener of listeners)
     try {
       listener.call(change);

@@ -4,7 +4,7 @@
 
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
-import type { Problem } from "../../ports/store.js";
+import type { StoreProblem } from "../../ports/store.js";
 import { activityOf } from "../shared/rows.js";
 import { hashOf } from "../shared/rules.js";
 import { corrupt, decodeHolder } from "../shared/validate.js";
@@ -47,8 +47,8 @@ export async function verify(
   db: Database,
   read: <Result>(work: () => Result) => Promise<Result>,
   only: string | null,
-): Promise<readonly Problem[]> {
-  const problems: Problem[] = [];
+): Promise<readonly StoreProblem[]> {
+  const problems: StoreProblem[] = [];
   if (only === null) problems.push(...(await read(() => wholeFile(db))));
   for (let id = -1; ; ) {
     const row = await read(() => nextSession(db, id, only, problems));
@@ -60,12 +60,12 @@ export async function verify(
   }
 }
 
-function nextSession(db: Database, id: number, only: string | null, problems: Problem[]): SessionRow | undefined {
+function nextSession(db: Database, id: number, only: string | null, problems: StoreProblem[]): SessionRow | undefined {
   return collect(problems, null, () => db.statements.names.get(id, only, only) as SessionRow | undefined);
 }
 
-function wholeFile(db: Database): readonly Problem[] {
-  const problems: Problem[] = [];
+function wholeFile(db: Database): readonly StoreProblem[] {
+  const problems: StoreProblem[] = [];
   collect(problems, null, () => {
     const rows = db.statements.integrity.all() as readonly { readonly finding: SqliteBytes }[];
     for (const finding of rows.map((row) => textOf(row.finding)))
@@ -78,11 +78,11 @@ function wholeFile(db: Database): readonly Problem[] {
   return problems;
 }
 
-function sessionProblems(db: Database, row: SessionRow): readonly Problem[] {
+function sessionProblems(db: Database, row: SessionRow): readonly StoreProblem[] {
   const { id } = row;
   const session = ownRowOf(row);
   const { name: sessionId, holder, activity } = session;
-  const problems: Problem[] = [];
+  const problems: StoreProblem[] = [];
   const place = { file: db.file, sessionId, seq: 0 };
   if (holder !== null) collect(problems, sessionId, () => decodeHolder(holder, place));
   collect(problems, sessionId, () => activityOf(activity, place));
@@ -94,7 +94,7 @@ function sessionProblems(db: Database, row: SessionRow): readonly Problem[] {
 }
 
 /** The last row, if it is sound. */
-function checkLog(db: Database, id: number, sessionId: string, problems: Problem[]): LastCommit | undefined {
+function checkLog(db: Database, id: number, sessionId: string, problems: StoreProblem[]): LastCommit | undefined {
   let seq = 0;
   let last: LastCommit | undefined;
   for (;;) {
@@ -115,7 +115,7 @@ function checkRow(db: Database, id: number, sessionId: string, row: CommitRow, p
   return state;
 }
 
-function checkBlobs(db: Database, id: number, sessionId: string, problems: Problem[]): void {
+function checkBlobs(db: Database, id: number, sessionId: string, problems: StoreProblem[]): void {
   let last = "";
   for (;;) {
     const row = db.statements.blobAfter.get(id, last) as BlobRow | undefined;
@@ -128,7 +128,7 @@ function checkBlobs(db: Database, id: number, sessionId: string, problems: Probl
 }
 
 /** Damage becomes a problem; anything else is thrown. */
-function collect<Result>(problems: Problem[], sessionId: string | null, look: () => Result): Result | undefined {
+function collect<Result>(problems: StoreProblem[], sessionId: string | null, look: () => Result): Result | undefined {
   try {
     return look();
   } catch (error) {

@@ -7,7 +7,7 @@
  * A process commits only to sessions that it holds. So a session with a new commit was held at the last look, is held now, or was
  * claimed in between (epochs count for the whole store). A message that was posted since has a higher number than the last one seen.
  */
-import type { Change } from "../../ports/store.js";
+import type { StoreChange } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
 import { isBusy, type SqliteBytes, textOf } from "./driver.js";
 import type { Database } from "./sessions.js";
@@ -66,7 +66,7 @@ export function createPolling(
   };
 }
 
-function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changes: readonly Change[] } {
+function look(db: Database, before: Seen | null): { readonly seen: Seen; readonly changes: readonly StoreChange[] } {
   const { statements } = db;
   const held = statements.heldTails.all() as readonly { readonly name: SqliteBytes; readonly tail: number | null }[];
   const seen: Seen = {
@@ -78,7 +78,7 @@ function look(db: Database, before: Seen | null): { readonly seen: Seen; readonl
   return { seen, changes: before === null ? [] : changesSince(db, before, seen) };
 }
 
-function changesSince({ statements }: Database, before: Seen, now: Seen): readonly Change[] {
+function changesSince({ statements }: Database, before: Seen, now: Seen): readonly StoreChange[] {
   type Named = readonly { readonly name: SqliteBytes }[];
   const committed = new Set<string>();
   for (const [sessionId, tail] of before.tails) if (now.tails.get(sessionId) !== tail) committed.add(sessionId);

@@ -2,7 +2,7 @@
  * Listeners of a store are told of changes by any process.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import type { Change } from "../../ports/store.js";
+import type { StoreChange } from "../../ports/store.js";
 import { cases, changesOf, claim, commit, message, restingSession, sessionWith, stateAt, t0 } from "./bench.js";
 
 export const watching = cases(["STOR-1", "STOR-2"], {
@@ -18,7 +18,7 @@ export const watching = cases(["STOR-1", "STOR-2"], {
     await seen;
   },
   "a commit is not told as a message, nor a message as a commit": async ({ store }) => {
-    const places: Change["in"][] = [];
+    const places: StoreChange["in"][] = [];
     const stop = store.watch((change) => places.push(change.in));
     const lease = await claim(store);
     const committed = changesOf(store, "s");
@@ -95,7 +95,7 @@ export const watching = cases(["STOR-1", "STOR-2"], {
   },
   "if all changes are told, who watches is told of a gap when the store is closed": async ({ store }) => {
     if (store.tellsAllChanges !== true) return;
-    const told = new Promise<Change>((resolve) => {
+    const told = new Promise<StoreChange>((resolve) => {
       store.watch(resolve);
     });
     await store.close();
