@@ -1,0 +1,18 @@
+/**
+ * The driver's tests over SQLite files.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { openSqliteStore } from "../../src/stores/sqlite/index.js";
+import { newFolder } from "../stores/open.js";
+import { driverTests } from "./driver-tests.js";
+
+const folder = newFolder();
+let stores = 0;
+afterAll(() => rmSync(folder, { recursive: true }));
+
+driverTests(() => {
+  stores += 1;
+  return openSqliteStore({ path: join(folder, `${stores}.db`), synchronous: "normal", pollMs: 10 });
+});
