@@ -17,8 +17,8 @@ export const addCompletion: Add = (program, terminal, finish) => {
         "pawl completion zsh > ~/.zfunc/_pawl",
         "pawl completion fish > ~/.config/fish/completions/pawl.fish",
       )}
-The shell reads the script when it is started again; zsh, if the folder is in its fpath. Write it anew after an update
-of Pawl.
+The shell reads the script when it is started again; zsh, if the folder is in
+its fpath. Write it anew after an update of Pawl.
 `,
     )
     .action((shell: Shell, _: unknown, self: Command) => finish(completion(shell, rootOf(self), terminal)));

@@ -3,7 +3,9 @@
  */
 import type { Command } from "commander";
 import * as config from "./commands/config.js";
+import * as change from "./commands/config-change.js";
 import { type TrustOptions, trust } from "./commands/trust.js";
+import { settingNames } from "./configuration/configuration.js";
 import { type Add, examples } from "./options.js";
 
 export const addConfigurationCommands: Add = (program, terminal, finish) => {
@@ -16,24 +18,41 @@ const addConfig: Add = (program, terminal, finish) => {
     .description("show what pawl.config.json sets, for you and in this folder, and where it is from")
     .option("--root <folder>", "the folder (default: this one)")
     .option("--json", "print it as JSON")
-    .addHelpText("after", examples("pawl config", "pawl config get model", "pawl config check"))
+    .addHelpText(
+      "after",
+      examples("pawl config", "pawl config get model", "pawl config set model demo", "pawl config check"),
+    )
     .action(async (options: config.ConfigOptions) => finish(config.config(options, terminal)));
-  command
-    .command("get")
-    .description("print one setting")
-    .argument("<key>", "model, or limits.maxSteps, limits.maxTokens, limits.maxCostUsd, limits.maxWallClockMs")
+  // Commander gives options behind a command's name to that command alone.
+  const named = (name: string, description: string) =>
+    command
+      .command(name)
+      .description(description)
+      .option("--root <folder>", "the folder (default: this one)")
+      .option("--json", "print it as JSON");
+  named("get", "print one setting")
+    .argument("<key>", settingNames.join(", "))
     .addHelpText("after", examples("pawl config get limits.maxCostUsd"))
     .action(async (key: string, _: unknown, self: Command) =>
       finish(config.get(key, self.optsWithGlobals(), terminal)),
     );
-  command
-    .command("path")
-    .description("print where the files are: yours, then the folder's")
+  const folderOption = ["--folder", "the folder's file, for all who work on it, instead of yours"] as const;
+  named("set", "set a value in your file; what cannot be used is not written")
+    .argument("<key>", settingNames.join(", "))
+    .argument("<value>", "the value")
+    .option(...folderOption)
+    .addHelpText("after", examples("pawl config set model demo", "pawl config set limits.maxCostUsd 5 --folder"))
+    .action(async (key: string, value: string, _: unknown, self: Command) =>
+      finish(change.set(key, value, self.optsWithGlobals(), terminal)),
+    );
+  named("edit", "open your file in VISUAL or EDITOR; what cannot be used is not written")
+    .option(...folderOption)
+    .addHelpText("after", examples("pawl config edit", "pawl config edit --folder"))
+    .action(async (_: unknown, self: Command) => finish(await change.edit(self.optsWithGlobals(), terminal)));
+  named("path", "print where the files are: yours, then the folder's")
     .addHelpText("after", examples("pawl config path"))
     .action(async (_: unknown, self: Command) => finish(config.path(self.optsWithGlobals(), terminal)));
-  command
-    .command("check")
-    .description("read all files, and say what cannot be used")
+  named("check", "read all files, and say what cannot be used")
     .addHelpText("after", examples("pawl config check"))
     .action(async (_: unknown, self: Command) => finish(config.check(self.optsWithGlobals(), terminal)));
 };

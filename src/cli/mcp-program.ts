@@ -50,7 +50,7 @@ export const addMcp =
         "after",
         examples(
           "pawl mcp add docs -- npx -y @acme/docs-mcp@1.4.2",
-          `pawl mcp add web https://mcp.acme.dev/mcp --header 'Authorization=Bearer ${variable("ACME_TOKEN")}'`,
+          `pawl mcp add web https://mcp.acme.dev/mcp --header 'X-Key=${variable("ACME_KEY")}'`,
         ),
       )
       .action(async (name: string, words: readonly string[], _: unknown, self: Command) =>

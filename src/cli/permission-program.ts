@@ -7,7 +7,7 @@ import { type Add, examples } from "./options.js";
 
 const ruleHelp = `
 Rules:
-  shell(npm test *)        npm test with any arguments; without the *, exactly these words
+  shell(npm test *)        npm test, any arguments; without *, exactly this
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
   todo                     every call of a tool

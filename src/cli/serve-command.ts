@@ -49,8 +49,8 @@ export const addUi: Add = (program, terminal, finish) => {
     .addHelpText(
       "after",
       `${examples("pawl ui", "pawl ui --open", "pawl ui --port 0 --no-work")}
-It prints a link, which lets in one browser within 10 minutes. Run it again for another browser: it uses the server
-that runs already, pawl serve included.
+It prints a link, which lets in one browser within 10 minutes. Run it again for
+another browser: it uses the server that runs already, pawl serve included.
 `,
     )
     .action(async (options: UiOptions) => finish(await ui(options, terminal)));

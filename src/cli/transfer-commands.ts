@@ -17,7 +17,7 @@ export const addTransfer: Add = (sessions, terminal, finish) => {
       examples(
         "pawl sessions export 3f8c > log.jsonl",
         "pawl sessions export --raw 3f8c > copy.jsonl",
-        "pawl sessions export --raw --all | pawl sessions import --store postgres://user@host/database",
+        "pawl sessions export --raw --all | pawl sessions import --store ADDRESS",
       ),
     )
     .action(async (ids: readonly string[], options: transfer.ExportOptions) =>
@@ -32,9 +32,10 @@ export const addTransfer: Add = (sessions, terminal, finish) => {
       "after",
       `${examples(
         "pawl sessions import copy.jsonl",
-        "pawl sessions export --raw --all | pawl sessions import --store postgres://user@host/database",
+        "pawl sessions export --raw --all | pawl sessions import --store ADDRESS",
       )}
-Exit codes: 0 imported, 2 usage, a file that is not an export, or a session that exists; 5 the store failed.
+Exit codes: 0 imported; 2 usage, a file that is not an export, or a session that
+exists; 5 the store failed.
 `,
     )
     .action(async (file: string | undefined, _: unknown, self) =>

@@ -5,6 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openProgram } from "../terminal/pseudo-terminal.js";
 import { verifies } from "../verifies.js";
 import { createWorld } from "./pawl.js";
 
@@ -32,7 +33,7 @@ const askers: { readonly [Name in Shell]: (file: string, words: readonly string[
     // What _describe is given, that fits the word. The real one needs an interactive shell.
     const line = `compdef() { : }; _files() { print files }
       _describe() { local name="\${@[-1]}" entry; for entry in "\${(@P)name}"; do [[ "$entry" == "\${words[CURRENT]}"* ]] && print -r -- "\${entry%%:*}"; done }
-      source "$0"; words=("$@"); CURRENT=\${#words}; _pawl`;
+      source "$0"; words=("$@"); CURRENT=\${#words}; _pawl; true`;
     return run("zsh", ["-f", "-c", line, file, ...words]);
   },
   fish(file, words) {
@@ -45,6 +46,23 @@ function run(file: string, args: readonly string[]): readonly string[] {
   const lines = execFileSync(file, [...args], { encoding: "utf8" }).split("\n");
   return lines.filter((line) => line !== "").sort();
 }
+
+test.skipIf(!has("zsh"))(
+  "zsh shows and completes them where a person types, with its own completion system",
+  verifies("CLI-4#part-1"),
+  async () => {
+    const file = await scriptOf("zsh");
+    const person = openProgram(createWorld(), "zsh", ["-f", "-i"], { columns: 100 });
+    person.type(`PROMPT='$ '; autoload -Uz compinit; compinit -u -D; source '${file}'; clear; echo begun\r`);
+    await person.sees(/^begun\n\$/);
+    person.type("pawl re\t");
+    await person.sees(/\$ pawl re[\s\S]*replay +-- replay[\s\S]*resume +-- continue/);
+    person.type("pl\t");
+    await person.sees(/\$ pawl replay$/m);
+    person.type("\x15pawl sessions s\t--nu\t");
+    await person.sees("$ pawl sessions show --numbers");
+  },
+);
 
 describe.each(["bash", "zsh", "fish"] as const)("in %s", (shell) => {
   test.skipIf(!has(shell))(

@@ -1,8 +1,8 @@
 /**
  * `pawl config` and `pawl trust`, as a person and a script use them.
  */
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
@@ -65,4 +65,72 @@ test("a file that cannot be used stops each command that would go by it", verifi
   const world = createWorld({ "pawl.config.json": '{ "modle": "x" }' });
   for (const args of [["config"], ["config", "check"], ["run", "hello"]])
     expect(await world.pawl(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean model") });
+});
+
+test(
+  "pawl config set writes what every command then reads, and nothing else",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const world = createWorld();
+    const file = (await world.pawl(["config", "path"])).stdout.split("\n")[0] ?? "";
+    const text = () => readFileSync(file, "utf8");
+    const set = (...words: string[]) => world.pawl(["config", "set", ...words]);
+    expect(await set("model", "demo")).toMatchObject({ code: 0, stdout: `model  demo  (${file})\n` });
+    writeFileSync(file, JSON.stringify({ $schema: "https://example.org/pawl.json", ...JSON.parse(text()) }));
+    expect((await set("limits.maxSteps", "7")).code).toBe(0);
+    expect(jsonLines((await set("limits.maxCostUsd", "0.5", "--json")).stdout)).toEqual([
+      { key: "limits.maxCostUsd", value: 0.5, path: file },
+    ]);
+    const whole = {
+      $schema: "https://example.org/pawl.json",
+      model: "demo",
+      limits: { maxSteps: 7, maxCostUsd: 0.5 },
+    };
+    expect(JSON.parse(text())).toEqual(whole);
+    expect((await world.pawl(["config", "get", "limits.maxSteps"])).stdout).toBe("7\n");
+    for (const [words, message] of [
+      [["modle", "demo"], "Did you mean model?"],
+      [["limits.maxSteps", "1.5"], "limits.maxSteps must be a number above 0"],
+      [["limits.maxSteps", "0"], "limits.maxSteps must be a number above 0"],
+      [["limits.maxTokens", "many"], "limits.maxTokens takes a number above 0"],
+      [["model", " "], "model must be a text"],
+      [["permissions.allow", "shell"], "pawl permissions add allow"],
+    ] as const)
+      expect(await set(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(JSON.parse(text())).toEqual(whole);
+    const commented = '{ // mine\n  "model": "demo" }\n';
+    writeFileSync(file, commented);
+    expect(await set("model", "other/model")).toMatchObject({ code: 2, stderr: expect.stringContaining("comments") });
+    expect(text()).toBe(commented);
+    const folder = await set("model", "demo", "--folder");
+    expect(folder).toMatchObject({ code: 0, stderr: expect.stringContaining("pawl trust") });
+    expect(JSON.parse(readFileSync(join(world.root, "pawl.config.json"), "utf8"))).toEqual({ model: "demo" });
+  },
+);
+
+test("pawl config edit keeps a text that cannot be used beside the file", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld();
+  const file = (await world.pawl(["config", "path"])).stdout.split("\n")[0] ?? "";
+  mkdirSync(dirname(file), { recursive: true });
+  const editor = join(world.base, "editor.sh");
+  const edit = (script: string) => {
+    writeFileSync(editor, `#!/bin/sh\n${script}\n`);
+    chmodSync(editor, 0o755);
+    return world.pawl(["config", "edit"], { env: { VISUAL: editor } });
+  };
+  const replace = (from: string, to: string) => `sed 's|${from}|${to}|' "$1" > "$1.new" && mv "$1.new" "$1"`;
+  writeFileSync(file, '{ // mine\n  "model": "demo" }\n');
+  expect(await edit("true")).toMatchObject({ code: 0, stdout: "Nothing was changed.\n" });
+  const refused = await edit(replace('"model"', '"modle"'));
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean model") });
+  expect(refused.stderr).toContain(`Your text is in ${file}.draft`);
+  expect(readFileSync(file, "utf8")).toBe('{ // mine\n  "model": "demo" }\n');
+  expect(await edit(replace('"modle": "demo"', '"model": "other/model"'))).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe('{ // mine\n  "model": "other/model" }\n');
+  expect(existsSync(`${file}.draft`)).toBe(false);
+  expect(await edit("exit 1")).toMatchObject({ code: 2, stderr: expect.stringContaining("Nothing was changed") });
+  expect(await world.pawl(["config", "edit"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Set VISUAL or EDITOR"),
+  });
 });

@@ -52,11 +52,17 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
     ['{ "model": 3 }', "model must be a text"],
     ['{ "permissions": { "allways": [] } }', "only allow, ask and deny"],
     ["[]", "must be an object"],
+    ['{ "$schema": 3 }', "$schema must be an address"],
     ['{ "model": ', "not valid JSON"],
     ['{ "__proto__": {} }', "pawl.config.json cannot be used"],
   ])("%s is refused", (text, message) => {
     const { place } = world({ [user]: text });
     expect(() => configurationInForce(place)).toThrow(message);
+  });
+
+  test("may name a schema for editors, which sets nothing", () => {
+    const { place } = world({ [user]: '{ "$schema": "https://example.org/pawl.json", "limits": { "maxSteps": 3 } }' });
+    expect(configurationInForce(place)).toMatchObject({ limits: { maxSteps: 3 }, model: undefined });
   });
 
   test("of the folder stands above the person's, once it is trusted", () => {

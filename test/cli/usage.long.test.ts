@@ -43,6 +43,21 @@ describe("help", () => {
     expect(stdout).toContain("--json");
   });
 
+  test("of every command fits a terminal of 80 columns", verifies("CLI-4#part-1"), async () => {
+    const world = createWorld();
+    const { stdout: script } = await world.pawl(["completion", "bash"]);
+    const commands = [...script.matchAll(/^ {4}'pawl( [a-z ]+)?'\)$/gm)].map(([, words = ""]) => words.trim());
+    expect(commands.length).toBeGreaterThan(30);
+    const wide: string[] = [];
+    for (const command of commands.filter((words) => !/\bhelp\b/.test(words))) {
+      const words = command === "" ? [] : command.split(" ");
+      const { stdout } = await world.pawl([...words, "--help"], { env: { COLUMNS: "80" } });
+      expect(stdout).toContain("Usage: pawl");
+      wide.push(...stdout.split("\n").filter((line) => line.length > 80));
+    }
+    expect(wide).toEqual([]);
+  });
+
   test("pawl alone shows it, as a mistake", async () => {
     const { code, stderr } = await createWorld().pawl([]);
     expect(code).toBe(2);

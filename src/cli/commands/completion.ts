@@ -122,8 +122,10 @@ ${walk(places)}
   case "$at" in
 ${cases.join("\n")}
   esac
-  (( \${#commands} )) && _describe -t commands command commands
-  (( \${#options} )) && _describe -o -t options option options
+  local status_of=1
+  (( \${#commands} )) && _describe -t commands command commands && status_of=0
+  (( \${#options} )) && _describe -o -t options option options && status_of=0
+  return status_of
 }
 if [ "\${funcstack[1]}" = _pawl ]; then _pawl "$@"; else compdef _pawl pawl; fi
 `;

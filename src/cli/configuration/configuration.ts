@@ -30,9 +30,13 @@ export type ConfigurationFile = {
   readonly value: Configuration;
 };
 
-const mostBytes = 64 * 1024;
+/** Bytes of a file. */
+export const mostBytes = 64 * 1024;
 const keys = ["$schema", "model", "limits", "permissions"] as const;
 const limitNames = ["maxSteps", "maxTokens", "maxCostUsd", "maxWallClockMs"] as const;
+
+/** The settings that are one value, as `pawl config get` and `set` name them. */
+export const settingNames = ["model", ...limitNames.map((name) => `limits.${name}` as const)] as const;
 
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfiguration(folder: string): ConfigurationFile | null {
@@ -51,13 +55,15 @@ export function readConfiguration(folder: string): ConfigurationFile | null {
 const known = new Map<string, ConfigurationFile>();
 const mostKnown = 100;
 
-function parseConfiguration(path: string, text: string): Configuration {
+/** What a text says that is, or is to be, in this file. @throws PawlError `bad_configuration` */
+export function parseConfiguration(path: string, text: string): Configuration {
   const refuse = (why: string) => refused(path, why);
   const parsed = parseJson(plainJson(text));
   if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
   const members = objectIn(parsed.value, "it", refuse);
   checkNames(members, keys, "", refuse);
   const { model, limits, permissions } = members;
+  if (members.$schema !== undefined && typeof members.$schema !== "string") throw refuse("$schema must be an address");
   if (model !== undefined && (typeof model !== "string" || model.trim() === ""))
     throw refuse("model must be a text such as anthropic/claude-sonnet-5-5");
   return {

@@ -1,0 +1,83 @@
+/**
+ * Changes `pawl.config.json`: one value, or the whole text.
+ *
+ * 1. What would be written is read first, as the file will be. What cannot be used is never written.
+ * 2. The file is written whole: into another file first, which takes its place. A link stays one.
+ * 3. Comments are the person's. A change that would lose them is refused.
+ */
+import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { nearestName, parseJson } from "../../core/index.js";
+import { type Json, PawlError } from "../../index.js";
+import { readSmallText } from "../small-file.js";
+import { mostBytes, parseConfiguration, settingNames } from "./configuration.js";
+import { plainJson } from "./json-with-comments.js";
+
+/** The file as it is, whether or not it can be used; null if there is none. @throws PawlError `bad_configuration` */
+export function configurationText(path: string): string | null {
+  return readSmallText(
+    path,
+    mostBytes,
+    (why) => new PawlError("bad_configuration", `${path} cannot be changed: ${why}. Mend the file.`),
+  );
+}
+
+/** @throws PawlError `bad_configuration` if the text cannot be used: then the file stays as it is */
+export function writeConfiguration(path: string, text: string): void {
+  parseConfiguration(path, text);
+  const size = Buffer.byteLength(text);
+  if (size > mostBytes)
+    throw new PawlError(
+      "bad_configuration",
+      `${path} would be larger than ${mostBytes.toLocaleString("en-US")} bytes.`,
+    );
+  mkdirSync(dirname(path), { recursive: true });
+  const target = realPath(path);
+  const draft = `${target}.${process.pid}.new`;
+  writeFileSync(draft, text, { mode: statSync(target, { throwIfNoEntry: false })?.mode ?? 0o644 });
+  renameSync(draft, target);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/**
+ * Sets one value. What else is in the file stays.
+ * @param value as a person writes it
+ * @throws PawlError `bad_input`, `bad_configuration`
+ */
+export function setValue(path: string, key: string, value: string): string | number {
+  if (!settingNames.some((name) => name === key)) throw unknownKey(key);
+  const text = configurationText(path) ?? "{}";
+  // The present file must be well, or a change would hide what is wrong with it.
+  parseConfiguration(path, text);
+  const plain = parseJson(text);
+  if (!plain.ok && parseJson(plainJson(text)).ok)
+    throw new PawlError(
+      "bad_configuration",
+      `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
+    );
+  const [name = "", inner] = key.split(".");
+  const members = (plain.ok ? plain.value : {}) as { readonly [key: string]: Json };
+  const changed = inner === undefined ? value : { ...(members[name] as object), [inner]: numberOf(key, value) };
+  writeConfiguration(path, `${JSON.stringify({ ...members, [name]: changed }, null, 2)}\n`);
+  return inner === undefined ? value : numberOf(key, value);
+}
+
+function numberOf(key: string, value: string): number {
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
+  throw new PawlError("bad_input", `${key} takes a number above 0, for example: pawl config set ${key} 5`);
+}
+
+function unknownKey(key: string): PawlError {
+  if (/^permissions\b/.test(key))
+    return new PawlError("bad_input", "Rules have commands of their own, for example: pawl permissions add allow RULE");
+  const near = nearestName(key, settingNames);
+  const meant = near === undefined ? `There are: ${settingNames.join(", ")}.` : `Did you mean ${near}?`;
+  return new PawlError("bad_input", `${JSON.stringify(key)} is no setting. ${meant}`);
+}
