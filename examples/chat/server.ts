@@ -10,7 +10,7 @@ const { agent, store, why } = await openAgent();
 const chats = createServer({ store, agents: [agent], authenticate: visitorOf });
 const page = servePage();
 
-const http = createHttpServer((request, response) => {
+const http = createHttpServer(chats.httpOptions, (request, response) => {
   if (request.url?.startsWith("/v1/") === true) chats.listener(request, response);
   else page(request, response);
 });

@@ -27,6 +27,10 @@ export type ServerLimits = {
   readonly streamsPerPrincipal?: number;
   /** Streams of this process. Default: 2,000. */
   readonly streams?: number;
+  /** Requests of one principal that may wait for a result (`?wait=`) at a time. Default: 100. */
+  readonly waitsPerPrincipal?: number;
+  /** Requests that may wait for a result in this process. Default: 2,000. */
+  readonly waits?: number;
   /** Requests that change something, of one principal in a minute. Default: 60. */
   readonly changesPerMinute?: number;
   /** Runs that this process carries out at a time; others wait. Default: 100. */
@@ -159,6 +163,8 @@ const defaultLimits: Required<ServerLimits> = {
   bodyMs: 30_000,
   streamsPerPrincipal: 20,
   streams: 2_000,
+  waitsPerPrincipal: 100,
+  waits: 2_000,
   changesPerMinute: 60,
   runs: 100,
   maxPage: 500,

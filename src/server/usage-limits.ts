@@ -1,5 +1,5 @@
 /**
- * What each principal may use at a time: changes in a minute, and open streams (SEC-4).
+ * What each principal may use at a time: changes in a minute, open streams, and requests that wait (SEC-4).
  */
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
@@ -9,6 +9,8 @@ export type UsageLimits = {
   readonly countChange: (principalId: string, now: number) => void;
   /** Counts a stream; the returned function gives it back. @throws ServerError `too_many` */
   readonly takeStream: (principalId: string) => () => void;
+  /** Counts a request that waits; the returned function gives it back. @throws ServerError `too_many` */
+  readonly takeWait: (principalId: string) => () => void;
   readonly refused: () => number;
 };
 
@@ -21,8 +23,6 @@ const mostRemembered = 10_000;
 
 export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): UsageLimits {
   const minutes = new Map<string, Minute>();
-  const streams = new Map<string, number>();
-  let open = 0;
   let refused = 0;
 
   function tooMany(what: string, retryAfterS: number): ServerError {
@@ -49,23 +49,52 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
         );
       minute.changes += 1;
     },
-    takeStream(principalId) {
-      const own = streams.get(principalId) ?? 0;
-      if (own >= limits.streamsPerPrincipal)
-        throw tooMany(`At most ${limits.streamsPerPrincipal} streams may be open at a time.`, 5);
-      if (open >= limits.streams) throw tooMany("This server has as many streams open as it may.", 5);
-      open += 1;
-      streams.set(principalId, own + 1);
-      let isTaken = true;
-      return () => {
-        if (!isTaken) return;
-        isTaken = false;
-        open -= 1;
-        const left = (streams.get(principalId) ?? 1) - 1;
-        if (left === 0) streams.delete(principalId);
-        else streams.set(principalId, left);
-      };
-    },
+    takeStream: createPlaces({
+      most: limits.streams,
+      mostOfOne: limits.streamsPerPrincipal,
+      tooManyOfOne: () => tooMany(`At most ${limits.streamsPerPrincipal} streams may be open at a time.`, 5),
+      tooManyOfAll: () => tooMany("This server has as many streams open as it may.", 5),
+    }),
+    takeWait: createPlaces({
+      most: limits.waits,
+      mostOfOne: limits.waitsPerPrincipal,
+      tooManyOfOne: () => tooMany(`At most ${limits.waitsPerPrincipal} requests may wait for results at a time.`, 5),
+      tooManyOfAll: () => tooMany("As many requests wait for results as this server allows.", 5),
+    }),
     refused: () => refused,
+  };
+}
+
+type PlaceRules = {
+  readonly most: number;
+  readonly mostOfOne: number;
+  readonly tooManyOfOne: () => ServerError;
+  readonly tooManyOfAll: () => ServerError;
+};
+
+/** Places that principals take and give back. */
+function createPlaces({
+  most,
+  mostOfOne,
+  tooManyOfOne,
+  tooManyOfAll,
+}: PlaceRules): (principalId: string) => () => void {
+  const taken = new Map<string, number>();
+  let all = 0;
+  return (principalId) => {
+    const own = taken.get(principalId) ?? 0;
+    if (own >= mostOfOne) throw tooManyOfOne();
+    if (all >= most) throw tooManyOfAll();
+    all += 1;
+    taken.set(principalId, own + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      all -= 1;
+      const left = (taken.get(principalId) ?? 1) - 1;
+      if (left === 0) taken.delete(principalId);
+      else taken.set(principalId, left);
+    };
   };
 }

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createServer, createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { type Rig, withServer } from "./rig.js";
 
@@ -234,6 +235,47 @@ describe("limits", () => {
       left.abort();
       expect((await ask("GET", "/v1/sessions?limit=501")).status).toBe(400);
       expect((await ask("GET", "/v1/sessions?unknwn=1")).status).toBe(400);
+    });
+  });
+
+  test("requests that wait for a result have a most, for each principal", verifies("SEC-4"), async () => {
+    const goOn = deferred();
+    async function* deltas() {
+      await goOn.promise;
+      yield { kind: "text-delta", id: "t", text: "Done." } as const;
+      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} } as const;
+    }
+    const model = createScriptedModel([{ deltas: deltas() as never }]);
+    const store = createMemoryStore();
+    const agents = [createAgent({ name: "a", store, model })];
+    const authenticate = (request: Request) => {
+      const id = request.headers.get("x-user");
+      return id === null ? null : { id, scopes: ["read", "run", "admin"] as const };
+    };
+    await withServer({ store, agents, authenticate, limits: { waitsPerPrincipal: 2 } }, async ({ ask, url }) => {
+      const as = (id: string) => ({ "x-user": id });
+      const { sessionId, runId } = (await ask("POST", "/v1/sessions", { agent: "a", input: "x" }, as("ada"))).json;
+      const path = `/v1/sessions/${sessionId}/runs/${runId}`;
+      const left = new AbortController();
+      const wait = () => fetch(`${url}${path}?wait=60`, { headers: as("ada"), signal: left.signal });
+      // Two of three wait; the third is told so, and asks without waiting, or as somebody else.
+      const three = [wait(), wait(), wait()];
+      const refused = await Promise.race(three);
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+      expect(await refused.json()).toMatchObject({
+        error: { code: "too_many", message: expect.stringContaining("At most 2 requests may wait") },
+      });
+      expect((await ask("GET", path, undefined, as("ada"))).status).toBe(202);
+      expect((await ask("GET", `${path}?wait=1`, undefined, as("bob"))).status).toBe(202);
+      // Who leaves gives its place back.
+      left.abort();
+      await Promise.allSettled(three);
+      const again = async () => (await ask("GET", `${path}?wait=1`, undefined, as("ada"))).status;
+      await expect.poll(again, { timeout: 10_000 }).toBe(202);
+      const last = [1, 2].map(() => ask("GET", `${path}?wait=60`, undefined, as("ada")));
+      goOn.resolve();
+      expect((await Promise.all(last)).map(({ status }) => status)).toEqual([200, 200]);
+      expect((await ask("GET", `${path}?wait=60`, undefined, as("ada"))).status).toBe(200);
     });
   });
 

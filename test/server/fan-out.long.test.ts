@@ -100,3 +100,55 @@ test(
     expect(count).toBe(0);
   },
 );
+
+test("1,000 readers of sessions where nothing happens ask nothing of the store", verifies("SRV-4"), async () => {
+  let looks = 0;
+  const store = new Proxy(createMemoryStore(), {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...given: readonly unknown[]): unknown => {
+        looks += 1;
+        return Reflect.apply(value, target, given);
+      };
+    },
+  });
+  const agent = createAgent({ name: "calm", store, model: createScriptedModel(() => ({ text: "Done." })) });
+  const ids = Array.from({ length: 1_000 }, (_, index) => `s${index}`);
+  for (const sessionId of ids) await agent.run("Go.", { sessionId });
+  const token = createToken();
+  const limits = { streamsPerPrincipal: 1_000 };
+  const server = createServer({ store, agents: [agent], work: false, token, limits, heartbeatMs: 200 });
+  onTestFinished(() => server.close({ graceMs: 0 }));
+  const headers = { authorization: `Bearer ${token}` };
+  const readers = await Promise.all(
+    ids.map(async (id) => {
+      const { body } = await server.fetch(new Request(`http://localhost/v1/sessions/${id}/stream`, { headers }));
+      return createUntil(body ?? new ReadableStream());
+    }),
+  );
+  await Promise.all(readers.map((until) => until('"type":"final"')));
+  await Promise.all(readers.map((until) => until(": beat")));
+  const before = looks;
+  for (let beat = 0; beat < 3; beat += 1) await Promise.all(readers.map((until) => until(": beat")));
+  expect(looks - before).toBeLessThan(50);
+  const { runId } = await agent.run("More.", { sessionId: "s500" });
+  expect(await readers[500]?.(`"type":"final"`)).toContain(runId);
+});
+
+/** Reads on until a text has come, and gives what came with it. */
+function createUntil(body: ReadableStream<Uint8Array>) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  return async (text: string): Promise<string> => {
+    while (!rest.includes(text)) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error(`The stream ended before ${text}.`);
+      rest += value;
+    }
+    const end = rest.indexOf(text) + text.length;
+    const before = rest.slice(0, end);
+    rest = rest.slice(end);
+    return before;
+  };
+}

@@ -98,7 +98,7 @@ const textIn = (view: StreamView) =>
 describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
   test(
     "that is cut at any bytes tells each event once, in order, and the text as it was said",
-    verifies("SRV-2#one-process"),
+    verifies("SRV-2#one-process", "PROT-5"),
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12_000 }), { maxLength: 6 }), async (cuts) => {
@@ -128,7 +128,7 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
 
   test(
     "tells those who join late the message as far as it has come, and the rest",
-    verifies("SRV-2#one-process", "STRM-6"),
+    verifies("SRV-2#one-process", "STRM-6", "PROT-5"),
     async () => {
       const reached = deferred();
       const goOn = deferred();

@@ -2,7 +2,7 @@
  * Runs: sending input, steering, aborting, results, and what is answered to calls that wait.
  */
 
-import type { AnswerOptions, ApprovalDecision } from "../../index.js";
+import type { AnswerOptions, ApprovalDecision, ClientSession } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -151,15 +151,24 @@ async function result({ request, principal, params, query }: Asked, context: Ser
   const seconds = (query.wait as number | undefined) ?? 0;
   let found = await session.result(runId);
   if (found === null && seconds > 0) {
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000)]);
-    const { seq } = await session.state();
-    // A run that waits for somebody has a result, too: `suspended` comes without an end of the run.
-    for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))
-      if (item.type === "suspended") break;
+    const giveBack = context.usage.takeWait(principal.id);
+    try {
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000)]);
+      await untilResult(session, runId, signal);
+    } finally {
+      giveBack();
+    }
     found = await session.result(runId);
   }
   if (found === null) return { status: 202, json: { runId } } as const;
   return { status: 200, json: shown(context, found) } as const;
+}
+
+/** Waits for the end of a run, or until it waits for somebody: `suspended` comes without an end of the run. */
+async function untilResult(session: ClientSession, runId: string, signal: AbortSignal): Promise<void> {
+  const { seq } = await session.state();
+  for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))
+    if (item.type === "suspended") return;
 }
 
 async function answer({ principal, params, body }: Asked, context: ServerContext) {
