@@ -4,7 +4,7 @@
  * The files of test/runtime are written once. Here they are imported after `createMemoryStore` was replaced, so that whatever opens a
  * store without a word, an agent's default included, gets one of the kind under test. A test that has asked it nothing fails.
  *
- * The list is a choice. Tests whose clock ends a lease, or that look at a store between two turns of the event loop, fit memory only.
+ * The list is a choice: files whose tests need no clock of their own in the store, within the time that CI has for them.
  */
 import { afterAll, afterEach, beforeEach, describe, expect, vi } from "vitest";
 import type { Store } from "../../src/ports/store.js";
