@@ -49,22 +49,37 @@ const commitRow = (events: string, state: string) => ({
   stateSum: sumOf(state),
 });
 
-/** The text itself, and as JSON at its places. Whatever is refused, the others follow. */
-function each<Value>(values: readonly Value[], read: (value: Value) => unknown): void {
-  for (const value of values)
+/**
+ * Reads one value after the other, each in a turn of its own, and made in the turn before: what the test does to make a
+ * value is not counted as the reader's work.
+ */
+async function each<Value>(values: Iterable<Value>, read: (value: Value) => unknown): Promise<void> {
+  for (const value of values) {
+    await nextTurn();
     try {
-      read(value);
+      await read(value);
     } catch {
-      // A refusal is a good answer.
+      // A refusal is a good answer. The other values follow.
     }
+    await nextTurn();
+  }
 }
-const logsOf = (text: string) => [text, ...eventsWith(text).map((event) => JSON.stringify([event]))];
-const statesOf = (text: string) => [text, JSON.stringify(stateWith(text))];
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** The text itself, and as JSON at its places. */
+function* logsOf(text: string): Generator<string> {
+  yield text;
+  for (const event of eventsWith(text)) yield JSON.stringify([event]);
+}
+function* statesOf(text: string): Generator<string> {
+  yield text;
+  yield JSON.stringify(stateWith(text));
+}
 
 /** Lines come from a file: each in a turn of its own. */
 async function* listed(list: readonly string[]): AsyncGenerator<string> {
   for (const line of list) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     yield line;
   }
 }
@@ -74,29 +89,21 @@ const session = (sessionId: string, entries: number) =>
   JSON.stringify({ type: "session", sessionId, createdAt: 1, updatedAt: 1, entries });
 
 /** Exports that hold the text: as a line, and at each place of each kind of line. */
-const exportsWith = (text: string): readonly (readonly string[])[] => [
-  [text],
-  [head, text],
-  [head, session(text, 1)],
-  ...eventsWith(text).map((event) => [head, session("s", 1), JSON.stringify({ seq: 1, event })]),
-  [head, session("s", 1), JSON.stringify({ type: "state", state: stateWith(text) })],
-  [head, session("s", 0), JSON.stringify({ type: "message", message: messageWith(text) })],
-  [head, session("s", 0), JSON.stringify({ type: "taken", ids: letters(text).slice(0, 500) })],
-  [head, session("s", 0), JSON.stringify({ type: "blob", hash: text, bytes: text.length, base64: text })],
-  [head, session("s", 0), JSON.stringify({ type: "end", sessions: 1, sum: text })],
-  [head, JSON.stringify({ type: text })],
-];
+function* exportsWith(text: string): Generator<readonly string[]> {
+  yield [text];
+  yield [head, text];
+  yield [head, session(text, 1)];
+  for (const event of eventsWith(text)) yield [head, session("s", 1), JSON.stringify({ seq: 1, event })];
+  yield [head, session("s", 1), JSON.stringify({ type: "state", state: stateWith(text) })];
+  yield [head, session("s", 0), JSON.stringify({ type: "message", message: messageWith(text) })];
+  yield [head, session("s", 0), JSON.stringify({ type: "taken", ids: letters(text).slice(0, 500) })];
+  yield [head, session("s", 0), JSON.stringify({ type: "blob", hash: text, bytes: text.length, base64: text })];
+  yield [head, session("s", 0), JSON.stringify({ type: "end", sessions: 1, sum: text })];
+  yield [head, JSON.stringify({ type: text })];
+}
 
 async function readAll(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
-}
-
-/** One after the other, each in turns of its own. */
-async function inTurns(texts: readonly (readonly string[])[], read: (list: readonly string[]) => Promise<unknown>) {
-  for (const list of texts) {
-    await read(list).catch(() => {});
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 export const storedModules = {
@@ -111,14 +118,14 @@ export const storedModules = {
   exports: [
     readLines,
     {
-      itemsOf: (text) => inTurns(exportsWith(text), (list) => readAll(readLines.itemsOf(listed(list)))),
+      itemsOf: (text) => each(exportsWith(text), (list) => readAll(readLines.itemsOf(listed(list)))),
     } satisfies Cases<typeof readLines>,
   ],
   imports: [
     importing,
     {
       importSessions: (text) =>
-        inTurns(exportsWith(text), (list) =>
+        each(exportsWith(text), (list) =>
           importing.importSessions(createMemoryStore(), { read: () => listed(list.map((line) => `${line}\n`)) }),
         ),
     } satisfies Cases<typeof importing>,
@@ -149,7 +156,7 @@ export const storedModules = {
       stateFrom: (text) => each(statesOf(text), (state) => rows.stateFrom(commitRow("", state), "file", "s")),
       addEntries: (text) =>
         each(logsOf(text), (events) => rows.addEntries([], commitRow(events, ""), { after: 0, last: 0 }, place)),
-      summaryFrom: (text) => {
+      summaryFrom: async (text) => {
         const info = JSON.stringify({ agent: text, model: text });
         const row = {
           name: "s",
@@ -162,9 +169,9 @@ export const storedModules = {
           inbox: 0,
         };
         const whole = { ...row, holder: null, info, infoSum: checksum.checksumOf(info) };
-        each([text], (status) => rows.summaryFrom({ ...whole, status }, "file"));
-        each([text], (activity) => rows.summaryFrom({ ...whole, activity }, "file"));
-        each([text], (holder) => rows.summaryFrom({ ...whole, holder }, "file"));
+        await each([text], (status) => rows.summaryFrom({ ...whole, status }, "file"));
+        await each([text], (activity) => rows.summaryFrom({ ...whole, activity }, "file"));
+        await each([text], (holder) => rows.summaryFrom({ ...whole, holder }, "file"));
         rows.summaryFrom(whole, "file");
       },
       activityOf: (text) => rows.activityOf(text, place),
@@ -177,14 +184,10 @@ export const storedModules = {
   verifiedRows: [
     verifyRows,
     {
-      checkCommitRow: async (text) => {
-        for (const events of logsOf(text)) {
-          each([stateWith("")], (state) =>
-            verifyRows.checkCommitRow(commitRow(events, JSON.stringify(state)), 0, place),
-          );
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-      },
+      checkCommitRow: (text) =>
+        each(logsOf(text), (events) =>
+          verifyRows.checkCommitRow(commitRow(events, JSON.stringify(stateWith(""))), 0, place),
+        ),
       missingBlob: "of a hash that was checked",
       checkOwnRow: "of rows that were decoded, field by field",
     } satisfies Cases<typeof verifyRows>,
