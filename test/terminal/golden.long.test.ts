@@ -8,6 +8,7 @@
 import headless from "@xterm/headless";
 import { describe, expect, test } from "vitest";
 import { type Answering, choosing } from "../../src/cli/conversation/answering.js";
+import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { liveRegion, type Shown } from "../../src/cli/conversation/live-region.js";
 import type { OpenQuestion } from "../../src/cli/conversation/questions.js";
 import { createView } from "../../src/cli/conversation/view.js";
@@ -19,6 +20,8 @@ import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../.
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 import { createRecordedOutput } from "./terminal-model.js";
+
+await loadHighlighting();
 
 const start = 1_000_000;
 const file =

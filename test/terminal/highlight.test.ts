@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { changesBetween, changesInFile } from "../../src/cli/conversation/change-lines.js";
-import { createHighlighter } from "../../src/cli/conversation/highlight.js";
+import { createHighlighter, loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
 import { type Line, plainText } from "../../src/cli/screen/line.js";
 import { verifies } from "../verifies.js";
+
+await loadHighlighting();
 
 /** A line with the style of each piece: `[keyword magenta]`. */
 const marked = (line: Line) =>

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
 import { verifies } from "../verifies.js";
+
+await loadHighlighting();
 
 function show(pieces: readonly string[]): void {
   const markdown = createMarkdownLines();

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
 import { plainText, widthOfLine } from "../../src/cli/screen/line.js";
 import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
+
+await loadHighlighting();
 
 /** The lines of a text that comes in these pieces. */
 function linesOf(pieces: readonly string[], columns = 80) {

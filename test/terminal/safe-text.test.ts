@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { composeMessage, dataPart } from "../../src/cli/conversation/attachments.js";
 import { changesInFile } from "../../src/cli/conversation/change-lines.js";
 import { createCompletion } from "../../src/cli/conversation/completion.js";
+import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
 import { createView } from "../../src/cli/conversation/view.js";
 import { clipboardSequence } from "../../src/cli/pager.js";
@@ -15,6 +16,8 @@ import { createPicker, pickerRows } from "../../src/cli/screen/picker.js";
 import type { StreamItem } from "../../src/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
+
+await loadHighlighting();
 
 const corpus = [...escapes, '<span class="hljs-keyword">\x1b[31m</span>'];
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { statusLine } from "../../src/cli/conversation/status-line.js";
 import { createStreamedText } from "../../src/cli/conversation/streamed-text.js";
 import { createView, type View } from "../../src/cli/conversation/view.js";
@@ -7,6 +8,8 @@ import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../.
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
+
+await loadHighlighting();
 
 const tools: readonly Tool[] = [
   {

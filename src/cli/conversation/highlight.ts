@@ -4,8 +4,9 @@
  * 1. A line costs no more than its length, and a long line is plain. A library of patterns may take seconds for one.
  * 2. What a line leaves open (a comment, a string) is remembered for the next one by the mark that opened it.
  * 3. The text of the spans is the line, whatever the library makes of it.
+ * 4. The library takes longer to load than all else that a prompt needs. It is loaded when the prompt is there.
  */
-import hljs, { type Highlighted } from "highlight.js/lib/common";
+import type { Highlighted } from "highlight.js/lib/common";
 import { type Line, type Span, spanOf } from "../screen/line.js";
 import type { TextStyle } from "../text-style.js";
 
@@ -25,13 +26,22 @@ type Opener = (typeof openers)[number];
 
 const plainCode: TextStyle = "cyan";
 
+type Library = typeof import("highlight.js/lib/common")["default"];
+let library: Library | undefined;
+
+/** Loads the library. Until it is there, all code is plain. */
+export async function loadHighlighting(): Promise<void> {
+  library ??= (await import("highlight.js/lib/common")).default;
+}
+
 export function createHighlighter(language: string): Highlighter {
   const name = language.toLowerCase();
-  const isKnown = /^[a-z0-9+#.-]{1,24}$/.test(name) && hljs.getLanguage(name) !== undefined;
+  const hljs = /^[a-z0-9+#.-]{1,24}$/.test(name) && library?.getLanguage(name) !== undefined ? library : undefined;
   let open: Opener | null = null;
 
   function read(line: string): { readonly line: Line; readonly open: Opener | null } {
-    if (!isKnown || line.length > longest) return { line: [spanOf(line, isKnown ? undefined : plainCode)], open: null };
+    if (hljs === undefined || line.length > longest)
+      return { line: [spanOf(line, hljs === undefined ? plainCode : undefined)], open: null };
     const lead = open ?? "";
     const result = hljs.highlight(`${lead}${line}`, { language: name, ignoreIllegals: true });
     const spans = withoutLead(spansOf(result.value), lead.length);
