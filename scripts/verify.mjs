@@ -35,8 +35,8 @@ const steps = [
   { name: "reference:check", needs: ["build"] },
   { name: "diagram:check", needs: ["build"] },
   { name: "examples", needs: ["build", "check-tools"] },
-  { name: "chat", needs: ["build", "check-tools"], alone: true },
-  { name: "runtimes", needs: ["build", "check-tools"], alone: true },
+  { name: "chat", needs: ["build", "check-tools"] },
+  { name: "runtimes", needs: ["build", "check-tools"] },
   { name: "chaos", needs: ["build"], alone: true },
   {
     name: "chaos:postgres",

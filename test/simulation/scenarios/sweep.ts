@@ -24,14 +24,26 @@ export type Swept = Tally & {
  */
 export type Sweep = "waits" | "commits" | "pairs";
 
-export async function sweepScenario(scenario: Scenario, store: Store, kind: Sweep): Promise<Swept> {
+export async function sweepScenario(
+  scenario: Scenario,
+  store: Store,
+  kind: Sweep,
+  { mostPairs = Number.POSITIVE_INFINITY }: SweepOptions = {},
+): Promise<Swept> {
   const { pairs } = scenario;
   if (kind === "pairs" && pairs !== undefined)
-    return await sampleScenario(scenario, store, { deaths: 2, count: pairs, seed: 1 });
+    return await sampleScenario(scenario, store, { deaths: 2, count: Math.min(pairs, mostPairs), seed: 1 });
   const run = await beginRun(scenario, store, kind);
+  if (kind === "pairs" && (run.points * (run.points - 1)) / 2 > mostPairs)
+    return await sampleScenario(scenario, store, { deaths: 2, count: mostPairs, seed: 1 });
   await (kind === "pairs" ? sweepPairs : sweepSingles)(run.playAt, run.points);
   return run.swept();
 }
+
+export type SweepOptions = {
+  /** The most pairs that are played. Of more, so many are drawn at random. Default: all are played. */
+  readonly mostPairs?: number;
+};
 
 export type Sample = { readonly deaths: number; readonly count: number; readonly seed: number };
 
