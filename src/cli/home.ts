@@ -4,7 +4,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { createMemoryStore, PawlError, type SessionSummary, type Store } from "../index.js";
-import { openPostgresStore, type PostgresConnection } from "../stores/postgres/index.js";
+import type { PostgresConnection } from "../stores/postgres/index.js";
 import { openSqliteStore } from "../stores/sqlite/index.js";
 import { installCommand } from "./installation.js";
 
@@ -48,7 +48,10 @@ export function openStore(home: string): Promise<Store> {
   const postgres = postgresOf(process.env);
   return postgres === null
     ? withSqlite(() => openSqliteStore({ path: databaseOf(home) }))
-    : withPostgres(() => openPostgresStore(postgres));
+    : withPostgres(async () => {
+        const { openPostgresStore } = await import("../stores/postgres/index.js");
+        return openPostgresStore(postgres);
+      });
 }
 
 /** If `pg` is missing, the error names the command that adds it to this installation. */

@@ -2,7 +2,7 @@
  * The commands `pawl mcp`: serve the agent to MCP clients, and the MCP servers whose tools the agent has.
  */
 import type { Command } from "commander";
-import { type McpCommandOptions, mcp } from "./commands/mcp.js";
+import type { McpCommandOptions } from "./commands/mcp.js";
 import * as servers from "./commands/mcp-servers.js";
 import { type Add, addModel, addPermissions, examples } from "./options.js";
 
@@ -29,7 +29,10 @@ export const addMcp =
           "pawl mcp test docs",
         ),
       )
-      .action(async (options: McpCommandOptions) => finish(await mcp(options, version, terminal)));
+      .action(async (options: McpCommandOptions) => {
+        const { mcp } = await import("./commands/mcp.js");
+        finish(await mcp(options, version, terminal));
+      });
     const named = (name: string, description: string) =>
       command
         .command(name)

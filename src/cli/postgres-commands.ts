@@ -1,7 +1,7 @@
 /**
  * The commands for those who run a PostgreSQL database with sessions: `pawl postgres migrate` and `pawl postgres grants`.
  */
-import * as postgres from "./commands/postgres.js";
+import type { MigrateOptions } from "./commands/postgres.js";
 import { type Add, examples } from "./options.js";
 
 export const addPostgres: Add = (program, terminal, finish) => {
@@ -20,11 +20,17 @@ export const addPostgres: Add = (program, terminal, finish) => {
     .description("make the tables, or bring them up to date, as a role that may")
     .option("--json", "print the versions before and after as JSON")
     .addHelpText("after", examples("pawl postgres migrate --store postgres://owner@host/database"))
-    .action(async (options: postgres.MigrateOptions) => finish(await postgres.migrate(options, terminal)));
+    .action(async (options: MigrateOptions) => {
+      const { migrate } = await import("./commands/postgres.js");
+      finish(await migrate(options, terminal));
+    });
   command
     .command("grants")
     .description("print the statements that let a role use the tables")
     .argument("<role>", "the role that the processes with agents log in as")
     .addHelpText("after", examples("pawl postgres grants worker | psql postgres://owner@host/database"))
-    .action((role: string) => finish(postgres.grants(role, terminal)));
+    .action(async (role: string) => {
+      const { grants } = await import("./commands/postgres.js");
+      finish(grants(role, terminal));
+    });
 };

@@ -4,9 +4,8 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
-import { type AcpCommandOptions, acp } from "./commands/acp.js";
+import type { AcpCommandOptions } from "./commands/acp.js";
 import { conversation } from "./commands/conversation.js";
-import { doctor } from "./commands/doctor.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
@@ -201,7 +200,10 @@ const addAcp: Add = (program, terminal, finish) => {
     .description("serve the agent to an editor, over standard input and output (Agent Client Protocol)");
   addPermissions(addModel(command))
     .addHelpText("after", examples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
-    .action(async (options: AcpCommandOptions) => finish(await acp(options, versionOf(), terminal)));
+    .action(async (options: AcpCommandOptions) => {
+      const { acp } = await import("./commands/acp.js");
+      finish(await acp(options, versionOf(), terminal));
+    });
 };
 
 const addDoctor: Add = (program, terminal, finish) => {
@@ -210,7 +212,10 @@ const addDoctor: Add = (program, terminal, finish) => {
     .description("check Node, the store, folders, keys, model servers and the sandbox")
     .option("--json", "print the findings as JSON")
     .addHelpText("after", examples("pawl doctor", "pawl doctor --json"))
-    .action(async (options: { readonly json?: true }) => finish(await doctor(options, terminal)));
+    .action(async (options: { readonly json?: true }) => {
+      const { doctor } = await import("./commands/doctor.js");
+      finish(await doctor(options, terminal));
+    });
 };
 
 /** The headings under which the help lists the commands. */

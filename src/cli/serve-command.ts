@@ -1,9 +1,9 @@
 /**
- * The commands `pawl serve` and `pawl ui`, their options and their help.
+ * The commands `pawl serve` and `pawl ui`, their options and their help. The server is loaded when one of them runs.
  */
 import { InvalidArgumentError } from "commander";
-import { type ServeOptions, serve } from "./commands/serve.js";
-import { type UiOptions, ui } from "./commands/ui.js";
+import type { ServeOptions } from "./commands/serve.js";
+import type { UiOptions } from "./commands/ui.js";
 import { type Add, addModel, addPermissions, examples } from "./options.js";
 
 export const addServe: Add = (program, terminal, finish) => {
@@ -32,9 +32,10 @@ export const addServe: Add = (program, terminal, finish) => {
 Calls that need approval wait: pawl approvals, or GET /v1/approvals.
 `,
     )
-    .action(async (module: string | undefined, options: ServeOptions) =>
-      finish(await serve(module, options, terminal)),
-    );
+    .action(async (module: string | undefined, options: ServeOptions) => {
+      const { serve } = await import("./commands/serve.js");
+      finish(await serve(module, options, terminal));
+    });
 };
 
 export const addUi: Add = (program, terminal, finish) => {
@@ -53,7 +54,10 @@ It prints a link, which lets in one browser within 10 minutes. Run it again for
 another browser: it uses the server that runs already, pawl serve included.
 `,
     )
-    .action(async (options: UiOptions) => finish(await ui(options, terminal)));
+    .action(async (options: UiOptions) => {
+      const { ui } = await import("./commands/ui.js");
+      finish(await ui(options, terminal));
+    });
 };
 
 function addresses(text: string): readonly string[] {
