@@ -55,14 +55,17 @@ async function deliverAll(
   { shared, known, looksForResult = false, onKept = () => {} }: DeliveryOptions,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
+  let isInDoubt = false;
   while (!shared && (await open(live)) === "driving") {
     if (await dispatchToDriver(live.driver, messages)) return "said";
+    isInDoubt = true;
     if (live.lastClosing?.type === "parked") continue;
     const loss = lostMessageError(sessionId, live.lastClosing);
     if (loss !== undefined) throw loss;
     break;
   }
-  if (live.drained) throw shutDownError(parts.name, sessionId);
+  // The driver may have committed the message and closed before it could tell so. Posting tells: an id counts once.
+  if (live.drained && !isInDoubt) throw shutDownError(parts.name, sessionId);
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
   for (const message of messages) posted.push(await parts.store.post(sessionId, await postable(message, live)));
