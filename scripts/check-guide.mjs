@@ -8,21 +8,13 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import ts from "typescript";
+import { programOptions } from "./compiler-options.mjs";
 
 const folders = ["docs/guide", "docs/reference"];
 const comparison = "docs/comparison.md";
 const folder = resolve("temp/guide");
 const surroundings = resolve("scripts/guide/surroundings.d.ts");
-const options = {
-  module: ts.ModuleKind.NodeNext,
-  target: ts.ScriptTarget.ES2023,
-  lib: ["lib.es2023.d.ts"],
-  types: ["node"],
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  skipLibCheck: true,
-  noEmit: true,
-};
+const options = { ...programOptions, exactOptionalPropertyTypes: true };
 /** TypeScript's error for an undeclared name. */
 const nameless = new Set([2304, 2503, 2552, 18004]);
 

@@ -11,21 +11,15 @@ import { builtinModules } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
+import { programOptions } from "./compiler-options.mjs";
 import { installOnDemand } from "./install-on-demand.mjs";
 import { citedIn } from "./moving/citations.mjs";
 
 const pages = "docs/moving";
 const here = resolve("scripts/moving");
 const folder = resolve("temp/moving");
-const options = {
-  module: ts.ModuleKind.NodeNext,
-  target: ts.ScriptTarget.ES2023,
-  lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
-  types: ["node"],
-  strict: true,
-  skipLibCheck: true,
-  noEmit: true,
-};
+/** The other programs are used in pages of the Web, too. */
+const options = { ...programOptions, lib: [...programOptions.lib, "lib.dom.d.ts"] };
 
 installOnDemand(here, "the programs of docs/moving into scripts/moving/node_modules (about 510 MB, a minute)");
 const { dependencies: pinned } = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
