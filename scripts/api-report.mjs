@@ -1,6 +1,6 @@
 /**
  * The public API as text, one report for each entry point: etc/<entry>.api.md. A change of the API shows as a change
- * of a report.
+ * of a report. A type that an entry point names and that none exports needs a reason: scripts/api-unexported.mjs.
  *
  *     node scripts/api-report.mjs             fails if a report is not up to date
  *     node scripts/api-report.mjs --local     writes the reports
@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
+import { questionsAboutTypes } from "./api-unexported.mjs";
 import "./checks/install.mjs";
 
 const installed = createRequire(new URL("checks/package.json", import.meta.url));
@@ -23,6 +24,9 @@ const entries = Object.entries(exports)
     types: target.types,
   }));
 
+/** By entry point, the types that its declarations name and that it does not export. */
+const forgotten = new Map(entries.map(({ name }) => [name, new Set()]));
+
 mkdirSync("etc", { recursive: true });
 const outdated = entries.filter((entry) => !isUpToDate(entry)).map(({ name }) => `etc/${name}.api.md`);
 const leftOver = readdirSync("etc").filter((file) => !entries.some(({ name }) => file === `${name}.api.md`));
@@ -35,6 +39,24 @@ if (!isLocal && outdated.length + leftOver.length > 0) {
   process.exitCode = 1;
 }
 
+const questions = questionsAboutTypes(forgotten, exportedNames());
+for (const question of questions) console.error(question);
+if (questions.length > 0) process.exitCode = 1;
+
+/** The names that the reports say some entry point exports. */
+function exportedNames() {
+  const reports = entries.map(({ name }) => readFileSync(join("temp/api", `${name}.api.md`), "utf8"));
+  return new Set(
+    reports.flatMap((report) =>
+      [
+        ...report.matchAll(
+          /^export (?:abstract )?(?:async )?(?:class|const|function|interface|type) (\w+)|^export \{ \w+ as (\w+) \}/gm,
+        ),
+      ].map(([, name, renamed]) => name ?? renamed),
+    ),
+  );
+}
+
 function isUpToDate({ name, types }) {
   if (!existsSync(types)) {
     console.error(`${types} does not exist; build first.`);
@@ -44,6 +66,7 @@ function isUpToDate({ name, types }) {
   const result = Extractor.invoke(configuration(name, types), {
     localBuild: isLocal,
     messageCallback: (message) => {
+      if (message.messageId === "ae-forgotten-export") forgotten.get(name).add(/"(\w+)"/.exec(message.text)[1]);
       message.handled = message.logLevel !== ExtractorLogLevel.Error;
       if (!message.handled) process.exitCode = 1;
     },
@@ -73,6 +96,8 @@ function configuration(name, types) {
         compilerMessageReporting: { default: { logLevel: "error" } },
         extractorMessageReporting: {
           default: reported,
+          // They are not in the report: `questionsAboutTypes` asks about them.
+          "ae-forgotten-export": { logLevel: "warning", addToApiReportFile: false },
           "ae-missing-release-tag": { logLevel: "none" },
           "ae-unresolved-link": { logLevel: "none" },
         },

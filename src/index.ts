@@ -37,6 +37,7 @@ export {
 } from "./core/data/message.js";
 export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.js";
 export type {
+  CallOutcome,
   Entry,
   Event,
   HookPoint,
@@ -46,6 +47,7 @@ export type {
   PendingApproval,
   PermissionRule,
   PublicEvent,
+  PublicEventOf,
   PublicEventType,
   Reason,
   RunLimits,

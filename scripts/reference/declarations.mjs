@@ -49,7 +49,7 @@ export function readDeclarations() {
       const target = renamedTarget(symbol, checker);
       if (target !== undefined) places.set(target, { page: entry.page, name });
     }
-    return { ...entry, doc: fileDocOf(file), exported, own };
+    return { ...entry, doc: fileDocOf(entry), exported, own };
   });
   const isExported = new Set(places.keys());
   return { pages: pages.map((page) => readPage(page, { checker, places, isExported })), places };
@@ -332,13 +332,17 @@ function isOurs(declaration) {
   return declaration.getSourceFile().fileName.startsWith(resolve("dist"));
 }
 
-/** What an entry point is for: the comment at the top of its file, without its name. */
-function fileDocOf(file) {
-  const [range] = ts.getLeadingCommentRanges(file.text, 0) ?? [];
+/**
+ * What an entry point is for: the comment at the top of its file, without its name. It is read in src: where the first import is of no
+ * type, the compiler leaves that import and its comment out of the declarations.
+ */
+function fileDocOf({ types }) {
+  const source = readFileSync(types.replace(resolve("dist"), resolve("src")).replace(/\.d\.ts$/, ".ts"), "utf8");
+  const [range] = ts.getLeadingCommentRanges(source, 0) ?? [];
   const text =
     range === undefined
       ? ""
-      : file.text
+      : source
           .slice(range.pos + 3, range.end - 2)
           .replace(/^\s*\* ?/gm, "")
           .trim();

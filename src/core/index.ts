@@ -76,4 +76,4 @@ export { appendEntry, createTranscript, type Transcript } from "./transcript/tra
 export { type ChildPlace, type ChildQuestions, questionPlaces } from "./view/child-questions.js";
 export { publicEvents } from "./view/entry-events.js";
 export { approvalsOf, askedAt, type PendingApproval, type RunResult, resultOf } from "./view/outcome.js";
-export type { PublicEvent, PublicEventBody, PublicEventType } from "./view/public-event.js";
+export type { PublicEvent, PublicEventBody, PublicEventOf, PublicEventType } from "./view/public-event.js";

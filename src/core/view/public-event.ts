@@ -341,3 +341,5 @@ export type PublicEvent = PublicEventBody & {
 };
 /** The name of a public event. */
 export type PublicEventType = PublicEvent["type"];
+/** The public event of a name: `PublicEventOf<"tool_result">`. */
+export type PublicEventOf<Type extends PublicEventType> = Extract<PublicEvent, { readonly type: Type }>;

@@ -10,7 +10,7 @@
 import { aFunction, anything, checkPlainOptions, type OptionTable, trueOrFalse } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
-import type { PublicEvent } from "../../core/view/public-event.js";
+import type { PublicEvent, PublicEventOf } from "../../core/view/public-event.js";
 import { inNextTurn, warn } from "../../platform/process.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { Observer } from "../../ports/observer.js";
@@ -18,22 +18,20 @@ import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { textOfError } from "../lib/error-text.js";
 import { createRedaction, guarded, type Redact } from "./redact.js";
 
-type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
-
 /** Functions that are called with what happens in a run, as an alternative to `runStream`. */
 export type Callbacks = {
   /** Called with each piece of the model's text as it arrives. */
   readonly onText?: (text: string) => unknown;
   /** Called with each tool call. */
-  readonly onToolCall?: (event: EventNamed<"tool_call">) => unknown;
+  readonly onToolCall?: (event: PublicEventOf<"tool_call">) => unknown;
   /** Called with each result of a tool call. */
-  readonly onToolResult?: (event: EventNamed<"tool_result">) => unknown;
+  readonly onToolResult?: (event: PublicEventOf<"tool_result">) => unknown;
   /** Called when a model call has ended. */
-  readonly onStepFinish?: (event: EventNamed<"step_finished">) => unknown;
+  readonly onStepFinish?: (event: PublicEventOf<"step_finished">) => unknown;
   /** Called with the result of a run. */
   readonly onResponse?: (result: RunResult) => unknown;
   /** Called when a conversation was compacted. */
-  readonly onCompacted?: (event: EventNamed<"compacted">) => unknown;
+  readonly onCompacted?: (event: PublicEventOf<"compacted">) => unknown;
 };
 
 /** Who observes an agent's runs, and what is redacted. */
