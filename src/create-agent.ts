@@ -17,12 +17,34 @@ export type AnyModel = Model | LanguageModel;
 
 /** What an agent is made of. Only `model` is required. */
 export type AgentOptions = Options<AnyModel>;
-/** Runs requests, and opens the sessions that they belong to. */
+/**
+ * Runs requests, and opens the sessions that they belong to.
+ *
+ * @example
+ * ```ts
+ * const session = agent.session("march"); // the same id carries the conversation on, from any process with the store
+ * const { runId } = await session.send("Which invoices are open?");
+ * await session.steer("Only those of this year.");
+ * console.log(await session.result(runId)); // null while the run is under way
+ * ```
+ */
 export type Agent = Built<AnyModel>;
 
 /**
  * Creates an agent.
  * @throws PawlError `bad_configuration` if an option is invalid, `duplicate_tool` if two tools have the same name
+ *
+ * @example
+ * ```ts
+ * import { openai } from "@ai-sdk/openai";
+ * import { createAgent } from "pawl";
+ * import { createFileTools } from "pawl/tools";
+ *
+ * const agent = createAgent({ model: openai("gpt-5"), tools: createFileTools({ root: "." }) });
+ * const result = await agent.run("What is in todo.md?");
+ * if (result.status === "completed") console.log(result.text);
+ * if (result.status === "failed") console.error(result.reason, result.error);
+ * ```
  */
 export function createAgent(options: AgentOptions): Agent {
   return buildAgent(options, {

@@ -24,6 +24,17 @@ export type PluginContext = ContextOf<AnyModel>;
  * Creates an engine: sets up its plugins, then creates its agents.
  * @throws PawlError `bad_configuration`, `duplicate_tool` or `plugin_failed`; `unknown_model` or `missing_package` if
  *   an agent's model is a name
+ *
+ * @example
+ * ```ts
+ * const engine = await createEngine({
+ *   store: await openSqliteStore({ path: "sessions.db" }),
+ *   tools: [clock],
+ *   agents: [{ name: "writer", model: "anthropic/claude-sonnet-5-5", systemPrompt: "You write letters." }],
+ * });
+ * const result = await engine.agent("writer").run("Thank Ada for the book.");
+ * await engine.shutdown();
+ * ```
  */
 export function createEngine(options: EngineOptions): Promise<Engine> {
   return buildEngine(options, { createAgent, createWorker, createStore: createMemoryStore, resolveModel });

@@ -6,7 +6,16 @@ import { isHolderDead } from "./platform/holder.js";
 import { checkedClock } from "./runtime/agent/checked-clock.js";
 import { systemClock } from "./runtime/lib/clock.js";
 
-/** Creates a worker, which finds the due sessions of a store and drives them. */
+/**
+ * Creates a worker, which finds the due sessions of a store and drives them.
+ *
+ * @example
+ * ```ts
+ * const worker = createWorker({ store, agents: [agent] });
+ * process.once("SIGTERM", () => worker.stop());
+ * await worker.run(); // until `stop`; `runUntilIdle` ends when nothing is due
+ * ```
+ */
 export function createWorker(options: WorkerOptions): Worker {
   return buildWorker(options, { clock: checkedClock(systemClock), isDead: isHolderDead, random: Math.random });
 }

@@ -53,6 +53,15 @@ function checkNames(options: OpenTelemetryOptions): void {
  * `createAgent({ observers: [createOpenTelemetryObserver()] })`.
  *
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
+ *
+ * @example
+ * ```ts
+ * import { trace } from "@opentelemetry/api";
+ * import { createOpenTelemetryObserver } from "pawl/protocols/opentelemetry";
+ *
+ * const observer = createOpenTelemetryObserver({ tracer: trace.getTracer("support") });
+ * const agent = createAgent({ model, tools, observers: [observer] });
+ * ```
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): Observer {
   checkNames(options);
@@ -71,6 +80,14 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
  * Exports a trace that `traceSession` has read from a log: a span for each run that has ended, and the spans within it.
  *
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
+ *
+ * @example
+ * ```ts
+ * import { traceSession } from "pawl";
+ * import { exportTrace } from "pawl/protocols/opentelemetry";
+ *
+ * exportTrace(await traceSession(store, sessionId));
+ * ```
  */
 export function exportTrace(records: LoopTrace, options: OpenTelemetryOptions = {}): void {
   checkNames(options);

@@ -35,6 +35,16 @@ export type PawlObjectOptions = {
  *
  * On Node 20 it adds `Promise.withResolvers` to the process: the SDK needs it, and Node has it from version 22 on.
  * @throws PawlError `bad_configuration`; `missing_package` without `@restatedev/restate-sdk`
+ *
+ * @example
+ * ```ts
+ * import { createServer } from "node:http2";
+ * import { createEndpointHandler } from "@restatedev/restate-sdk";
+ * import { pawlObject } from "pawl/restate";
+ *
+ * const object = await pawlObject({ store, agents: [agent] });
+ * createServer(createEndpointHandler({ services: [object] })).listen(9080);
+ * ```
  */
 export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObjectDefinition<string, PawlHandlers>> {
   checkOptions(options);

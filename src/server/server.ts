@@ -100,7 +100,23 @@ const routesWithPage: readonly Route[] = Object.freeze([...routes, ...inspectorR
 /** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
 const drainSpreadMs = 2_000;
 
-/** Makes a server. @throws PawlError `bad_configuration` */
+/**
+ * Makes a server.
+ * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { createServer as createHttpServer } from "node:http";
+ * import { createServer } from "pawl/server";
+ *
+ * const server = createServer({ store, agents: [agent], token: secret });
+ * const http = createHttpServer(server.httpOptions, server.listener).listen(4111, "127.0.0.1");
+ * process.once("SIGTERM", async () => {
+ *   await server.close(); // streams are told to come back, and what runs settles
+ *   http.close();
+ * });
+ * ```
+ */
 export function createServer(options: ServerOptions): Server {
   const settings = settingsOf(options);
   let ending: Promise<void> | null = null;

@@ -139,6 +139,19 @@ export class CrashFailure extends Error {
  * Plays an agent's run with a crash before and after every commit, and checks each play.
  *
  * @throws CrashFailure
+ *
+ * @example
+ * ```ts
+ * import { crashTest } from "pawl/testing";
+ *
+ * const report = await crashTest({
+ *   agent: () => createAgent({ model, tools }), // made again after every crash, as a process makes it when it starts
+ *   input: "Pay the invoice.",
+ *   reset: () => ledger.clear(),
+ *   check: () => assert.equal(ledger.size, 1),
+ * });
+ * console.log(report.crashes, report.repeated);
+ * ```
  */
 export async function crashTest(options: CrashTestOptions): Promise<CrashReport> {
   checkOptions("crashTest()", optionRules, options);

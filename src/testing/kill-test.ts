@@ -127,6 +127,17 @@ export class KillFailure extends Error {
  * The program must use SQLite: `pawl/testing/kill-at-commit`, which is loaded into the program, sees no other commits.
  *
  * @throws KillFailure
+ *
+ * @example
+ * ```ts
+ * import { killTest } from "pawl/testing";
+ *
+ * const report = await killTest({
+ *   script: "payer.js",
+ *   openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }),
+ *   check: ({ folder }) => assert.equal(chargesIn(folder), 1),
+ * });
+ * ```
  */
 export async function killTest(options: KillTestOptions): Promise<KillReport> {
   checkOptions("killTest()", optionRules, options);

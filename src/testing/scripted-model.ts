@@ -78,8 +78,12 @@ export type ScriptedModel = Model & {
  * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is
  * not retried.
  *
+ * @example
  * ```ts
+ * import { createScriptedModel } from "pawl/testing";
+ *
  * const model = createScriptedModel([{ calls: [{ name: "add", input: { a: 1, b: 2 } }] }, { text: "It is 3." }]);
+ * const result = await createAgent({ model, tools }).run("What is 1 + 2?");
  * ```
  */
 export function createScriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {

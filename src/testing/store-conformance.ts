@@ -50,6 +50,17 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
  * The cases. Each opens a store of its own, which must be empty, and closes it. A case throws if the store breaks a promise.
  *
  * Give `second` and `reopen` if the store has them. Without them, cases of two handles run on one.
+ *
+ * @example
+ * ```ts
+ * import { storeConformance } from "pawl/testing";
+ *
+ * async function open() {
+ *   const store = await openMine(); // empty, and another one each time
+ *   return { store, close: () => store.close() };
+ * }
+ * for (const { name, run } of storeConformance(open)) test(name, run);
+ * ```
  */
 export function storeConformance(open: () => Promise<StoreUnderTest>): readonly ConformanceCase[] {
   return Object.entries(groups).flatMap(([subject, cases]) =>

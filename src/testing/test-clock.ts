@@ -36,6 +36,17 @@ await loadValidator();
 /**
  * Makes a clock that stands still until a test moves it.
  * @param startAt the initial time in epoch milliseconds; default 1,000,000
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel, createTestClock } from "pawl/testing";
+ *
+ * const clock = createTestClock();
+ * const model = createScriptedModel([{ error: { kind: "overloaded", message: "busy" } }, { text: "Hello" }]);
+ * const run = createAgent({ model, clock }).run("Hi");
+ * await clock.runUntilIdle(); // the wait before the second attempt takes no real time
+ * const result = await run;
+ * ```
  */
 export function createTestClock(startAt = 1_000_000): TestClock {
   let timers: Timer[] = [];

@@ -50,6 +50,14 @@ type Found = Place & ReadText;
  * link that leads out of the folder in which it stands is not followed.
  *
  * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { agentsFile } from "pawl/tools";
+ *
+ * const source = agentsFile({ root: ".", trust: "project" });
+ * const agent = createAgent({ model, context: { sources: [source] } });
+ * ```
  */
 export function agentsFile(options: AgentsFileOptions): ContextSource {
   checkOptions("agentsFile()", rules, options, { otherNames: { cwd: "root", folder: "root", home: "user" } });

@@ -50,6 +50,13 @@ const mostRedirects = 5;
  * only. Each redirect is checked like the first address.
  *
  * @throws PawlError `bad_configuration` for an option that is unknown or invalid
+ *
+ * @example
+ * ```ts
+ * import { createFetchTool } from "pawl/tools";
+ *
+ * const agent = createAgent({ model, tools: [createFetchTool({ timeoutMs: 10_000, maxBytes: 256 * 1024 })] });
+ * ```
  */
 export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly url: string }, string> {
   checkOptions("fetch", fetchRules, options);

@@ -33,6 +33,17 @@ const optionRules: OptionTable<FileToolsOptions> = { root: anything, protect: aL
  * `edit_file`.
  *
  * @throws PawlError `bad_configuration` if the root is not a folder
+ *
+ * @example
+ * ```ts
+ * import { createFileTools } from "pawl/tools";
+ *
+ * const agent = createAgent({
+ *   model,
+ *   tools: createFileTools({ root: "site", protect: ["package.json"] }),
+ *   canExecuteTool: ({ tool }) => (tool.readOnly ? "allow" : "ask"),
+ * });
+ * ```
  */
 export function createFileTools(options: FileToolsOptions): readonly AnyTool[] {
   checkOptions("createFileTools()", optionRules, options, { otherNames: { cwd: "root", folder: "root" } });

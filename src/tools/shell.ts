@@ -81,6 +81,14 @@ const inheritedVariables = [
  * Creates the tool `shell`.
  *
  * @throws PawlError `bad_configuration` if the root is not a folder
+ *
+ * @example
+ * ```ts
+ * import { createShellTool } from "pawl/tools";
+ *
+ * const shell = createShellTool({ root: "site", timeoutMs: 60_000 });
+ * const agent = createAgent({ model, tools: [shell], canExecuteTool: ({ tool }) => (tool.name === "shell" ? "ask" : "allow") });
+ * ```
  */
 export function createShellTool(options: ShellToolOptions): Tool<ShellInput, string> {
   checkOptions("createShellTool()", optionRules, options, { otherNames: { cwd: "root", timeout: "timeoutMs" } });

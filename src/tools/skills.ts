@@ -59,6 +59,14 @@ type Skill = {
  * that there are when the run begins: 200 at most, in 16 KiB.
  *
  * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { skills } from "pawl/tools";
+ *
+ * const source = skills({ folders: [".agents/skills"], trust: "project" }); // each skill: a folder with a SKILL.md
+ * const agent = createAgent({ model, context: { sources: [source] } });
+ * ```
  */
 export function skills(options: SkillsOptions): ContextSource {
   checkOptions("skills()", rules, options, { otherNames: { folder: "folders", paths: "folders" } });

@@ -54,6 +54,15 @@ const optionRules: OptionTable<AiSdkOptions> = {
  * Turns an AI SDK language model of specification v3 or v4 into a model.
  *
  * @throws PawlError `bad_configuration` for another specification, `unknown_model` for a string
+ *
+ * @example
+ * ```ts
+ * import { anthropic } from "@ai-sdk/anthropic";
+ * import { fromAiSdk } from "pawl/models";
+ *
+ * const model = fromAiSdk(anthropic("claude-sonnet-5-5"), { contextWindow: 200_000 });
+ * const agent = createAgent({ model }); // without options of its own, `model: anthropic("…")` does the same
+ * ```
  */
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
   assertUsable(languageModel);

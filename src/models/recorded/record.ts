@@ -29,6 +29,14 @@ const optionRules: OptionTable<RecordOptions> = { path: someText };
  * unrecorded.
  *
  * @throws PawlError `bad_configuration` if the file cannot be written
+ *
+ * @example
+ * ```ts
+ * import { recordModel } from "pawl/models";
+ *
+ * const agent = createAgent({ model: recordModel(model, { path: "rent.jsonl" }), tools });
+ * await agent.run("Pay the rent.");
+ * ```
  */
 export function recordModel(model: Model | LanguageModel, options: RecordOptions): Model {
   checkOptions("recordModel()", optionRules, options, { otherNames: { file: "path" } });

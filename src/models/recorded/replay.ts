@@ -48,6 +48,15 @@ const optionRules: OptionTable<ReplayModelOptions> = { match: oneOf("exact", "or
  * @param recording the path of a file that `recordModel` has written, or attempts; the attempts of a session are
  *   `recordedAttempts(sessionId, await store.read(sessionId))`
  * @throws PawlError `bad_input` if the file is not a valid recording
+ *
+ * @example
+ * ```ts
+ * import { createReplayModel } from "pawl/models";
+ *
+ * const replayed = createReplayModel("rent.jsonl"); // no network, and the same answers each time
+ * const result = await createAgent({ model: replayed, tools }).run("Pay the rent.");
+ * assert.deepEqual(replayed.differences, []);
+ * ```
  */
 export function createReplayModel(
   recording: string | readonly RecordedAttempt[],

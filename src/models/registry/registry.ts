@@ -53,7 +53,17 @@ const optionRules: OptionTable<RegistryOptions> = {
   fetch: aFunction,
 };
 
-/** Creates a registry of the known providers and your own. */
+/**
+ * Creates a registry of the known providers and your own.
+ *
+ * @example
+ * ```ts
+ * import { createModelRegistry } from "pawl/models";
+ *
+ * const registry = createModelRegistry({ providers: { mine: (id) => (id === "small" ? small : large) } });
+ * const agent = createAgent({ model: await registry.resolve("mine/small") });
+ * ```
+ */
 export function createModelRegistry(options: RegistryOptions = {}): ModelRegistry {
   checkOptions("createModelRegistry()", optionRules, options);
   const environment = options.env ?? process.env;

@@ -12,7 +12,19 @@ import { compileOutput } from "./local-run-options.js";
 
 const mark = Symbol("pawl.agent");
 
-/** How an agent is called as a tool of another one: `agent.asTool(options)`. */
+/**
+ * How an agent is called as a tool of another one: `agent.asTool(options)`.
+ *
+ * @example
+ * ```ts
+ * const researcher = createAgent({ name: "researcher", model: cheapModel, tools: [search] });
+ * const editor = createAgent({
+ *   name: "editor",
+ *   model,
+ *   tools: [researcher.asTool({ description: "Researches a question.", budgetShare: 0.3 })],
+ * });
+ * ```
+ */
 export type AgentToolOptions<Input> = {
   /** Default: the agent's name. */
   readonly name?: string;

@@ -50,7 +50,18 @@ export type AnswerOptions = {
   readonly questionId?: string;
 };
 
-/** Answering what a session waits for. */
+/**
+ * Answering what a session waits for.
+ *
+ * @example
+ * ```ts
+ * for (const { callKey, why, name, input, inputHash } of await session.pendingApprovals()) {
+ *   if (why !== "policy" || inputHash === undefined) continue;
+ *   console.log(name, input); // show the person what would run
+ *   await session.answer(callKey, { type: "approve" }, { by: "ada", inputHash });
+ * }
+ * ```
+ */
 export type Answers = {
   /**
    * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or

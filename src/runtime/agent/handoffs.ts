@@ -18,7 +18,20 @@ export type HandoffAgent = {
   };
 };
 
-/** An agent that a session can be handed over to, alone or with a description and a filter. */
+/**
+ * An agent that a session can be handed over to, alone or with a description and a filter.
+ *
+ * @example
+ * ```ts
+ * const billing = createAgent({ name: "billing", model, tools, systemPrompt: "You answer questions about invoices.", store });
+ * const reception = createAgent({
+ *   name: "reception",
+ *   model,
+ *   handoffs: [{ name: "billing", description: "Questions about invoices and refunds.", agent: () => billing }],
+ *   store,
+ * });
+ * ```
+ */
 export type Handoff = {
   /** The name of the agent that takes over: its option `name`. */
   readonly name: string;

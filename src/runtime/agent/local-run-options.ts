@@ -25,7 +25,16 @@ export type LocalOptions = {
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
 
-/** How a session is carried on. */
+/**
+ * How a session is carried on.
+ *
+ * @example
+ * ```ts
+ * // In a new process, after the one that drove the run has died:
+ * const result = await agent.session("march").resume();
+ * if (result.status === "awaiting_human") console.log(result.approvals);
+ * ```
+ */
 export type ResumeOptions = LocalOptions & {
   /**
    * What to do if another process carries the session on. True, the default: wait for its result, and take over if it dies. False: leave

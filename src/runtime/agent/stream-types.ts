@@ -127,7 +127,19 @@ export type SessionSource = {
   }) => AsyncGenerator<StreamItem, void, undefined>;
 };
 
-/** Which items of a session are wanted. */
+/**
+ * Which items of a session are wanted.
+ *
+ * @example
+ * ```ts
+ * const session = agent.session("march");
+ * const { runId } = await session.send("Which invoices are open?");
+ * for await (const item of session.events({ after: 0 })) {
+ *   if (item.type === "delta" && item.delta.kind === "text-delta") process.stdout.write(item.delta.text);
+ *   if (item.type === "final" && item.runId === runId) break; // leaving the loop ends nothing
+ * }
+ * ```
+ */
 export type EventsOptions = {
   /**
    * The number of an entry, or the position of an event (`"57.2"`: entry and index). With `children`, also the `cursor`

@@ -39,7 +39,19 @@ import { createIterator, type View } from "./iterate.js";
 import { createSession, type Session } from "./session.js";
 import { type RunMethod, startRun } from "./start-run.js";
 
-/** A run as a stream of events and deltas. Leaving the loop does not cancel the run. */
+/**
+ * A run as a stream of events and deltas. Leaving the loop does not cancel the run.
+ *
+ * @example
+ * ```ts
+ * const stream = agent.runStream("Which invoices are open?");
+ * for await (const item of stream) {
+ *   if (item.type === "delta" && item.delta.kind === "text-delta") process.stdout.write(item.delta.text);
+ *   if (item.type === "tool_call") console.log(item.name, item.input);
+ * }
+ * const result = await stream.result;
+ * ```
+ */
 export type RunStream<Output = never, Item = StreamItem> = AsyncIterable<Item> & {
   readonly sessionId: string;
   readonly runId: string;

@@ -140,6 +140,14 @@ export type Client = {
 /**
  * Creates a client of a store. `pendingApprovals(store)` lists the calls that wait for an answer.
  * @throws PawlError `bad_configuration` if the clock is unusable
+ *
+ * @example
+ * ```ts
+ * const session = createClient({ store }).session("rent");
+ * const { runId } = await session.send("Pay the rent.", { agent: "bookkeeper" }); // a worker carries it out
+ * for await (const item of session.events()) if (item.type === "final" && item.runId === runId) break;
+ * console.log(await session.result(runId));
+ * ```
  */
 export function createClient(options: ClientOptions): Client {
   checkOptions("createClient()", clientRules, options);

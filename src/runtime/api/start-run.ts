@@ -18,7 +18,21 @@ import { endSubscription, type Subscription } from "../subscribers/subscription.
 import { storeFailed } from "../subscribers/waiters.js";
 import { refuseUnlessNew, seededHistory } from "./seed.js";
 
-/** Runs a request until it ends or waits. If `output` is given, `result.output` is the parsed answer. */
+/**
+ * Runs a request until it ends or waits. If `output` is given, `result.output` is the parsed answer.
+ *
+ * @example
+ * ```ts
+ * import { z } from "zod";
+ *
+ * const result = await agent.run("Sum up report.md.", {
+ *   sessionId: "report",
+ *   output: z.object({ title: z.string(), points: z.array(z.string()) }),
+ *   limits: { maxSteps: 10 },
+ * });
+ * if (result.status === "completed") console.log(result.output.title);
+ * ```
+ */
 export type RunMethod = {
   <Output>(input: Input, options: StartOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
   (input: Input, options?: StartOptions): Promise<RunResult>;

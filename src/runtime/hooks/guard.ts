@@ -72,6 +72,16 @@ const rules: OptionTable<GuardOptions> = {
  * Makes a hook of a guard. It is asked side by side with the model: no tool runs and no answer counts before it has
  * answered. A crash asks it again.
  * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * const polite = guard({
+ *   name: "polite",
+ *   input: ({ messages }) => (tellsSecrets(JSON.stringify(messages)) ? { trip: "That may not be asked." } : undefined),
+ *   output: ({ text }) => (text.includes(secret) ? { trip: "It tells a secret." } : undefined),
+ * });
+ * const agent = createAgent({ model, hooks: [polite] });
+ * ```
  */
 export function guard(options: GuardOptions): Hook {
   checkOptions("guard()", rules, options);

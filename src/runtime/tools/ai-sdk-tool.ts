@@ -46,6 +46,11 @@ type CallOptions = {
  * the model as the provider's own.
  *
  * @throws PawlError `bad_configuration` for an option that only tools of Pawl have, such as `durable`
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model, tools: [fromAiSdkTool("charge", theirCharge)] });
+ * ```
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   refuseOwnOptions(name, aiTool);

@@ -48,6 +48,17 @@ export class StreamRefused extends Error {
  * The frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
  * nothing more comes, or when `signal` is aborted.
  * @throws StreamRefused if the server answers with a status from 400 to 499, other than 408 and 429
+ *
+ * @example
+ * ```ts
+ * import { followSession } from "pawl/server/client";
+ *
+ * const url = `http://127.0.0.1:4111/v1/sessions/${sessionId}/stream?until=run`;
+ * for await (const { frame, applied, view } of followSession({ url, headers: { authorization: `Bearer ${secret}` } })) {
+ *   if (applied === "event") console.log(frame.id, frame.data.type);
+ *   if (applied === "partial") console.log(view.partial()?.message.parts);
+ * }
+ * ```
  */
 export async function* followSession(options: FollowOptions): AsyncGenerator<Followed, void, undefined> {
   const view = createStreamView(options.after ?? null);

@@ -51,7 +51,17 @@ type Memory = {
   open: boolean;
 };
 
-/** A store that keeps everything in this process. */
+/**
+ * A store that keeps everything in this process.
+ *
+ * @example
+ * ```ts
+ * const store = createMemoryStore(); // for tests: an agent without a store makes one of its own
+ * const agent = createAgent({ model, tools, store });
+ * await agent.run("Hello", { sessionId: "test" });
+ * console.log(await store.read("test"));
+ * ```
+ */
 export function createMemoryStore(): Store {
   const memory: Memory = {
     sessions: new Map(),

@@ -58,6 +58,15 @@ const rules: OptionTable<AllOptions> = {
  *
  * Throws a `PawlError`: `missing_package` if there is no `pg`, `store_open` if the server cannot be reached or used, or if the database
  * has another encoding than UTF8, `older_format` or `newer_format` if it has the tables of another version.
+ *
+ * @example
+ * ```ts
+ * import { openPostgresStore } from "pawl/postgres";
+ *
+ * const store = await openPostgresStore({ url: "postgres://worker@db.internal/sessions", connections: 20 });
+ * const worker = createWorker({ store, agents: [createAgent({ name: "support", model, tools, store })] });
+ * await worker.run();
+ * ```
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   checkOptions<AllOptions>("openPostgresStore()", rules, options, {

@@ -54,6 +54,18 @@ export type SqliteOptions = (Named | Given) & {
  *
  * Throws a `PawlError`: `missing_package` if Node has no SQLite, `store_open` if the file is another program's, locked,
  * read-only or no database, `store_corrupt` if it is damaged, `older_format` or `newer_format` if it has the tables of another version.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from "pawl";
+ * import { openSqliteStore } from "pawl/sqlite";
+ *
+ * const store = await openSqliteStore({ path: "sessions.db" });
+ * const agent = createAgent({ model, tools, store });
+ * // …
+ * await agent.shutdown();
+ * await store.close();
+ * ```
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   checkSqliteOptions(options);

@@ -29,6 +29,17 @@ const optionRules: OptionTable<McpPluginOptions> = { servers: aList, onConnect: 
  * setup fails and the other servers are closed.
  *
  * @throws PawlError `bad_configuration` if two servers have the same name
+ *
+ * @example
+ * ```ts
+ * import { createMcpPlugin } from "pawl/tools/mcp";
+ *
+ * const plugin = createMcpPlugin({
+ *   servers: [{ name: "tickets", transport: { type: "http", url: "https://tickets.example.org/mcp" }, trust: "hints" }],
+ *   onConnect: ({ command, problems }) => console.log(command, problems),
+ * });
+ * const engine = await createEngine({ plugins: [plugin], agents: [{ name: "support", model }] });
+ * ```
  */
 export function createMcpPlugin(options: McpPluginOptions): Plugin {
   checkOptions("createMcpPlugin()", optionRules, options);

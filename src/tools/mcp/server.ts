@@ -39,6 +39,19 @@ export type McpServer = {
  *
  * @throws PawlError `bad_configuration`, `missing_package`, or `mcp_server_changed` if it is not the pinned server
  * @throws Error if the server cannot be reached
+ *
+ * @example
+ * ```ts
+ * import { connectMcpServer } from "pawl/tools/mcp";
+ *
+ * const server = await connectMcpServer({
+ *   name: "files",
+ *   transport: { type: "stdio", command: "npx", args: ["@modelcontextprotocol/server-filesystem", "/srv/site"] },
+ * });
+ * const agent = createAgent({ model, tools: [...server.tools] });
+ * // …
+ * await server.close();
+ * ```
  */
 export async function connectMcpServer(options: McpServerOptions): Promise<McpServer> {
   checkMcpOptions(options);
