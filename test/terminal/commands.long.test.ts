@@ -157,3 +157,22 @@ test("/resume knows the sessions of other folders, and says how to go there", ve
   person.type("\r");
   await person.sees(/That session works in .*\/other\. Go on there:[\s\S]*pawl --session/);
 });
+
+test("/config shows what pawl config shows, and the model of the session", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld({ "pawl.config.json": '{ "model": "demo", "limits": { "maxSteps": 7 } }' });
+  const { hash } = JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout) as { readonly hash: string };
+  expect((await world.pawl(["trust", "--hash", hash])).code).toBe(0);
+  expect((await world.pawl(["config", "set", "limits.maxTokens", "90000"])).code).toBe(0);
+  expect((await world.pawl(["permissions", "add", "deny", "shell(rm *)", "--user"])).code).toBe(0);
+  const { person } = await talking(world, [], { columns: 200 });
+  person.type("/config\r");
+  const shown = await person.sees("The model of this session is openai-compatible/test.");
+  const lines = (await world.pawl(["config"])).stdout.trimEnd().split("\n");
+  expect(lines.map((line) => line.replace(/ {2}\(.*/, ""))).toEqual([
+    "model  demo",
+    "limits.maxTokens  90000",
+    "limits.maxSteps  7",
+    "deny  shell(rm *)",
+  ]);
+  for (const line of lines) expect(shown).toContain(line);
+});

@@ -6,34 +6,18 @@ import { join } from "node:path";
 import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import { configurationName } from "../configuration/configuration.js";
-import { configurationInForce, type InForce } from "../configuration/in-force.js";
+import { configurationInForce } from "../configuration/in-force.js";
+import { linesInForce, settingsOf } from "../configuration/shown.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { configurationOf, homeOf } from "../home.js";
-import { serverLine, serverRecord } from "../mcp/server-line.js";
+import { serverRecord } from "../mcp/server-line.js";
 import { serversInForce } from "../mcp/servers-in-force.js";
 import { createPermissions } from "../permissions/permissions.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
 export type ConfigOptions = { readonly root?: string; readonly json?: true };
-
-/** A setting with the file that it is from. */
-type Setting = { readonly key: string; readonly value: string | number; readonly from: string };
-
-function settingsOf({ user, folder, model, limits }: InForce): readonly Setting[] {
-  const fromFolder = (isThere: boolean) => (isThere ? (folder?.path ?? "") : (user?.path ?? ""));
-  return [
-    ...(model === undefined
-      ? []
-      : [{ key: "model", value: model, from: fromFolder(folder?.value.model !== undefined) }]),
-    ...Object.entries(limits).map(([name, value]) => ({
-      key: `limits.${name}`,
-      value,
-      from: fromFolder(Object.hasOwn(folder?.value.limits ?? {}, name)),
-    })),
-  ];
-}
 
 function placeOf({ root = "." }: ConfigOptions) {
   return { root: realFolder(root), home: homeOf(process.env) };
@@ -42,22 +26,17 @@ function placeOf({ root = "." }: ConfigOptions) {
 export function config(options: ConfigOptions, terminal: Terminal): number {
   const place = placeOf(options);
   const present = configurationInForce(place);
-  const settings = settingsOf(present);
   const rules = createPermissions({ ...place, allowAll: false }).rules();
   const servers = serversInForce(place, present.trust);
   if (options.json === true)
     terminal.json({
-      settings,
+      settings: settingsOf(present),
       rules: rules.map(({ verdict, rule, scope }) => ({ verdict, rule, scope })),
       servers: servers.map(serverRecord),
       ...(present.notice === null ? {} : { off: present.notice }),
     });
   else {
-    for (const { key, value, from } of settings) terminal.out(`${visible(`${key}  ${value}  (${from})`)}\n`);
-    for (const { verdict, rule, scope } of rules) terminal.out(`${visible(`${verdict}  ${rule}  (${scope})`)}\n`);
-    for (const one of servers) terminal.out(`${visible(serverLine(one))}\n`);
-    if (settings.length + rules.length + servers.length === 0)
-      terminal.out("Nothing is configured: the defaults are in force.\n");
+    for (const line of linesInForce(present, rules, servers)) terminal.out(`${line}\n`);
     if (present.notice !== null) terminal.err(`${visible(present.notice)}\n`);
   }
   return exitCodes.done;

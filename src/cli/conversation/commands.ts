@@ -4,6 +4,7 @@
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import { processes } from "./background-command.js";
 import { compact } from "./compact-command.js";
+import { configuration } from "./config-command.js";
 import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
 import * as looks from "./look-commands.js";
@@ -109,6 +110,13 @@ export const commands: readonly Command[] = [
     about: "what is allowed, asked and denied by rules; adds, removes and tests",
     atRest: false,
     run: permissions,
+  },
+  {
+    name: "config",
+    takes: "",
+    about: "what is in force, and where each part is from",
+    atRest: false,
+    run: configuration,
   },
   {
     name: "export",

@@ -131,9 +131,9 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
     await place.servers.start(root, configured.trust);
     const chosen = await chooseForCommand(named ?? summary?.info?.model ?? configured.model, options);
     const sessionId = summary?.sessionId ?? randomUUID();
-    const { agent, permissions } = agentFor(place, chosen, configured, summary, (lines) => control.say(lines));
+    const made = agentFor(place, chosen, configured, summary, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
-      agent,
+      agent: made.agent,
       store,
       sessionId,
       root,
@@ -148,7 +148,7 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
       control.say(wrappedNote(visible(configured.notice), front.columns(), "yellow"));
     for (const note of serverNotes(place.servers.present()))
       control.say(wrappedNote(visible(place.terminal.redaction.text(note)), front.columns(), "yellow"));
-    const end = await talkWith(place, { agent, permissions, control, chosen, summary, text, draft, isFirst, open });
+    const end = await talkWith(place, { ...made, control, chosen, configured, summary, text, draft, isFirst, open });
     if (end.type === "left") return leave(place, control, end.how);
     front.talk(null, "opening…");
     await control.close(0);
@@ -193,6 +193,7 @@ type Talking = {
   readonly permissions: Permissions;
   readonly control: SessionControl;
   readonly chosen: ChosenModel;
+  readonly configured: InForce;
   readonly summary: SessionSummary | null;
   readonly text: string;
   readonly draft: string | undefined;
@@ -220,6 +221,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       root,
       home: place.home,
       model: chosen.model.id,
+      configured: talking.configured,
       version,
       hasShell: hasShell(options),
       permissions,

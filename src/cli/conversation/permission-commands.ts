@@ -36,7 +36,8 @@ export async function permissions(context: CommandContext, words: string): Promi
   }
 }
 
-async function sessionRules({ agent, sessionId }: CommandContext): Promise<SessionRules> {
+/** What the session itself keeps of rules. */
+export async function sessionRules({ agent, sessionId }: CommandContext): Promise<SessionRules> {
   return { sessionId, data: (await dataOf(agent.session(sessionId))) ?? {} };
 }
 

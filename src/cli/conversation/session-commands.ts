@@ -16,6 +16,7 @@ import {
 } from "../../index.js";
 import { type BackgroundProcesses, detectSandbox } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
+import type { InForce } from "../configuration/in-force.js";
 import { agentName } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
 import type { StartedServers } from "../mcp/start-servers.js";
@@ -50,6 +51,8 @@ export type CommandContext = {
   /** The folder of the sessions. */
   readonly home: string;
   readonly model: string;
+  /** What the files said when the talk with this session began. */
+  readonly configured: InForce;
   readonly version: string;
   readonly hasShell: boolean;
   readonly permissions: Permissions;
