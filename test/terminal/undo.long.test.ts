@@ -95,3 +95,29 @@ test("works after a kill, and a file that is back already is no conflict", verif
   expect(readFileSync(join(world.root, "b.txt"), "utf8")).toBe("bee\n");
   expect(existsSync(join(world.root, "new.txt"))).toBe(false);
 });
+
+test("/diff shows what the session changed, and the last run alone", verifies("CHAT-3#undo"), async () => {
+  const world = createWorld({ "a.txt": `${"same\n".repeat(20)}one\ntwo\n` });
+  const { person } = await working(world, [
+    calls(
+      ["write_file", { path: "new.txt", content: "created\n" }],
+      ["edit_file", { path: "a.txt", oldText: "one", newText: "1" }],
+    ),
+    answer("First done."),
+    calls(["edit_file", { path: "new.txt", oldText: "created", newText: "created twice" }]),
+    answer("Second done."),
+  ]);
+  person.type("/diff\r");
+  await person.sees("No file tool has written a file in this session.");
+  person.type("first\r");
+  await person.sees(/First done\.[\s\S]*ready/);
+  person.type("second\r");
+  await person.sees(/Second done\.[\s\S]*ready/);
+  writeFileSync(join(world.root, "a.txt"), "mine\n");
+  person.type("/diff 1\r");
+  await person.sees(/ {2}new\.txt has changed · \+1 −1\n +1 - created\n +1 \+ created twice\n.*is not shown\./);
+  person.type("/diff\r");
+  await person.sees(
+    / {2}new\.txt is new · \+1 −0\n +1 \+ created twice\n {2}a\.txt has changed · \+1 −1 · changed since by somebody else\n( +\d+ +same\n){3} +21 - one\n +21 \+ 1\n +22 +two\n.*is not shown\./,
+  );
+});

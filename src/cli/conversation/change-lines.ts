@@ -108,6 +108,23 @@ function numbered(firstLine: number | undefined, count: number) {
   };
 }
 
+/** What a line of a change does: `+` comes, `-` goes, and an empty text stays. */
+export function markOf(line: Line): string {
+  return line[1]?.text.trim() ?? "";
+}
+
+/** The lines that change, and those around them. */
+export function excerptOf(lines: readonly Line[]): readonly Line[] {
+  const near = new Set<number>();
+  for (const [at, line] of lines.entries())
+    if (markOf(line) !== "") for (let one = at - around; one <= at + around; one += 1) near.add(one);
+  const last = lines.findLastIndex((line) => markOf(line) !== "");
+  return lines.flatMap((line, at): Line[] => {
+    if (near.has(at)) return [line];
+    return near.has(at - 1) && at < last ? [[spanOf("    …", "dim")]] : [];
+  });
+}
+
 /**
  * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. Null if the old text
  * does not stand there.

@@ -5,6 +5,7 @@ import { type Line, lineOf, spanOf } from "../screen/line.js";
 import { processes } from "./background-command.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
+import { diff } from "./diff-command.js";
 import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
 import * as looks from "./look-commands.js";
@@ -42,6 +43,13 @@ export const commands: readonly Command[] = [
     about: "a new session from before your message n, which is in the editor then",
     atRest: true,
     run: fork,
+  },
+  {
+    name: "diff",
+    takes: "[n]",
+    about: "what file tools changed, or only in the last n runs",
+    atRest: false,
+    run: diff,
   },
   {
     name: "undo",

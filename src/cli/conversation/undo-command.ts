@@ -8,7 +8,7 @@ import type { Choice } from "../screen/picker.js";
 import { counted, oneLine } from "../text.js";
 import { dataPart } from "./attachments.js";
 import { readers } from "./call-lines.js";
-import { changesBetween } from "./change-lines.js";
+import { changesBetween, markOf } from "./change-lines.js";
 import type { CommandContext } from "./session-commands.js";
 import { carryOut, type Direction, type FilePlan, type Plan, planOf, textsOf } from "./undo.js";
 
@@ -70,17 +70,13 @@ async function planLines({ files }: Plan, { root, sessionId, store }: CommandCon
     const what = file.to === null ? "goes away" : now === null ? "comes back" : "changes";
     lines.push([spanOf(`  ${file.path}`, "bold"), spanOf(` ${what}${states[file.state]}`, "yellow")]);
     if (file.state === "done" || now === null || later === null) continue;
-    const changes = changesBetween(now, later, 1).lines.filter(isChanged);
+    // A file may be long: only the lines that change are shown, with their numbers.
+    const changes = changesBetween(now, later, 1).lines.filter((line) => markOf(line) !== "");
     lines.push(...changes.slice(0, mostLines));
     if (changes.length > mostLines)
       lines.push(lineOf(`    … ${counted(changes.length - mostLines, "more line")}`, "dim"));
   }
   return lines;
-}
-
-/** A file may be long: only the lines that change are shown, with their numbers. */
-function isChanged(line: Line): boolean {
-  return line[1]?.text === "- " || line[1]?.text === "+ ";
 }
 
 /** Calls of the same runs that may have changed files in ways that nobody has recorded. */

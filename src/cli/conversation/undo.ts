@@ -73,11 +73,16 @@ export async function textsOf(
   store: Store,
 ): Promise<{ readonly now: string | null; readonly later: string | null }> {
   const file = readFolderFile(root, path);
-  const bytes = to === null ? null : await store.getBlob(sessionId, to);
   return {
     now: file.type === "file" ? textOfBytes(file.bytes) : null,
-    later: bytes === null ? null : textOfBytes(Buffer.from(bytes)),
+    later: to === null ? null : await textOfBlob(store, sessionId, to),
   };
+}
+
+/** The text that a hash names; null if it is none, or was not kept. */
+export async function textOfBlob(store: Store, sessionId: string, hash: string): Promise<string | null> {
+  const bytes = await store.getBlob(sessionId, hash);
+  return bytes === null ? null : textOfBytes(Buffer.from(bytes));
 }
 
 export type Carried = { readonly restored: readonly string[]; readonly failed: readonly string[] };
@@ -124,8 +129,7 @@ async function bringBack(
   // It may have changed since it was shown.
   if (state === "ready" && hashOf(root, path) !== from) throw new Error("it has changed meanwhile, and stays as it is");
   if (to === null) return remove(root, path);
-  const bytes = await store.getBlob(sessionId, to);
-  const content = bytes === null ? null : textOfBytes(Buffer.from(bytes));
+  const content = await textOfBlob(store, sessionId, to);
   if (content === null) throw new Error("its earlier content was not kept");
   // The tool reads nothing else of its context.
   await writer?.execute?.({ path, content } as never, { signal: new AbortController().signal } as ToolContext);
