@@ -24,8 +24,9 @@ function slowToAnswer(inner: Store, fate: (typeof fates)[number]) {
       return result;
     },
     async release(lease) {
-      await inner.release(lease);
+      const result = await inner.release(lease);
       released.resolve();
+      return result;
     },
   };
   return { store, written: written.promise };
