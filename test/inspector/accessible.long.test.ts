@@ -46,6 +46,7 @@ test(
       'button "Failed 1"',
       'combobox "Only steps that call this tool"',
       'listbox "Steps"',
+      'group "Fix the flaky test in test/queue.test.ts"',
       /^option "1 done read_file ×3 .*"$/,
       'img "done"',
       /^option "2 failed shell .*"$/,

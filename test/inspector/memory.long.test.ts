@@ -1,7 +1,8 @@
 /**
  * What the inspector holds of a session that goes on and on. A run of a few seconds here; `npm run inspector:hour` watches a
- * session for an hour.
+ * session for an hour, whose model takes its time as models do, and prints once a minute what the page holds.
  */
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
@@ -13,6 +14,8 @@ const minutes = Number(process.env.PAWL_STREAM_MINUTES ?? 0);
 /** Steps before the page is opened, and those that it watches before it is measured: more than it keeps details of. */
 const stepsAtFirst = 100;
 const stepsWatched = 500;
+/** Milliseconds that a model call takes in an hour's session. */
+const callMs = 50;
 
 /** The bytes that the page holds, after its garbage was collected. */
 const held = (page: Page) => page.evaluate<number>("gc(), performance.memory.usedJSHeapSize");
@@ -27,7 +30,9 @@ test("holds no more of a session after six times as many steps", {
     () => {
       steps += 1;
       const text = `Step ${steps}. ${"The queue drains one item at a time. ".repeat(40)}`;
-      return isLast() ? { text } : { text, calls: [{ name: "read_file", input: { path: `src/${steps}.ts` } }] };
+      const pace = minutes > 0 ? { wait: pause(callMs) } : {};
+      if (isLast()) return { text, ...pace };
+      return { text, calls: [{ name: "read_file", input: { path: `src/${steps}.ts` } }], ...pace };
     },
     { record: false },
   );
@@ -47,7 +52,9 @@ test("holds no more of a session after six times as many steps", {
   await watch(() => steps >= stepsAtFirst);
   const first = await watch(() => steps >= stepsWatched);
   const end = Date.now() + minutes * 60_000;
-  const later = await watch(() => steps >= 6 * stepsWatched && Date.now() >= end);
+  const tell = async () => console.log(`${steps} steps: ${((await held(page)) / 1e6).toFixed(1)} MB`);
+  const telling = minutes > 0 ? setInterval(() => void tell().catch(console.error), 60_000) : undefined;
+  const later = await watch(() => steps >= 6 * stepsWatched && Date.now() >= end).finally(() => clearInterval(telling));
   // A row of the list is a few hundred bytes, and stays. Texts, calls and events of steps go.
   const rows = (steps - stepsWatched) * 1_000;
   expect(later - rows).toBeLessThan(first * 2);

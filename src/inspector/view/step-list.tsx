@@ -17,7 +17,7 @@ import {
 } from "../state/timeline.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
-import { WindowedList } from "./windowed-list.js";
+import { type RowGroup, WindowedList } from "./windowed-list.js";
 
 /** As in the style sheet. */
 const rowHeight = 28;
@@ -35,11 +35,12 @@ export type StepListProps = {
 export function StepList({ session, lines, selected, tool, onTool, onSelect }: StepListProps) {
   const counts = useMemo(() => countsOf(session.rows), [session.rows]);
   const tools = useMemo(() => toolsIn(session.rows), [session.rows]);
+  const runs = useMemo(() => lines.flatMap(groupAt), [lines]);
   const isWriting = session.partial !== null;
   return (
     <section class="step-list" aria-label="Steps">
       <StepFilters session={session} counts={counts} tools={tools} tool={tool} onTool={onTool} />
-      <WindowedList items={lines} rowHeight={rowHeight} label="Steps" selected={selected} idOf={idOfLine}>
+      <WindowedList items={lines} groups={runs} rowHeight={rowHeight} label="Steps" selected={selected} idOf={idOfLine}>
         {(line, index) =>
           line.kind === "run" ? (
             <RunLine key={idOfLine(line)} line={line} />
@@ -69,14 +70,28 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
   );
 }
 
-function RunLine({ line }: { readonly line: Extract<TimelineLine, { readonly kind: "run" }> }) {
-  const { head, at, runId } = line;
+type Run = Extract<TimelineLine, { readonly kind: "run" }>;
+
+/** A run is a group of steps, named as its heading is. */
+function groupAt(line: TimelineLine, at: number): readonly RowGroup[] {
+  if (line.kind !== "run") return [];
+  const status = line.head?.result?.status ?? "completed";
+  return [{ at, label: status === "completed" ? titleOf(line) : `${titleOf(line)}, ${status}` }];
+}
+
+function titleOf({ head, runId }: Run): string {
+  return head === null ? `Run ${runId.slice(0, 8)}` : oneLine(head.text) || "Run";
+}
+
+/** The heading of a run. Assistive technology has its text as the name of the group. */
+function RunLine({ line }: { readonly line: Run }) {
+  const { head, at } = line;
   const result = head?.result ?? null;
   const queued = head === null || head.queuedAt === null ? 0 : head.at - head.queuedAt;
   return (
-    <div class="line run" id={idOfLine(line)} role="presentation">
+    <div class="line run" id={idOfLine(line)} aria-hidden="true">
       <span class="cut" dir="auto">
-        {head === null ? `Run ${runId.slice(0, 8)}` : oneLine(head.text) || "Run"}
+        {titleOf(line)}
       </span>
       {result !== null && result.status !== "completed" && (
         <Icon sign={signOfStatus(result.status)} label={`${result.status}`} />

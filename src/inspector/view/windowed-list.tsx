@@ -4,12 +4,20 @@
  * 1. All rows have one height, so a place in the list is a number of pixels.
  * 2. While the end is in view, the list stays at its end when rows arrive. Otherwise nothing moves.
  * 3. The list has the focus, and names the row that is selected: a row may leave the document at any time.
+ * 4. Rows that belong together are in a group with a name, which stays when the row that begins the group is out of view.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+/** Rows that belong together: from this place to where the next group begins. */
+export type RowGroup = { readonly at: number; readonly label: string };
+
+const ungrouped: readonly RowGroup[] = [];
+
 export type WindowedListProps<Item> = {
   readonly items: readonly Item[];
+  /** In the order of the rows. Default: none. */
+  readonly groups?: readonly RowGroup[];
   readonly rowHeight: number;
   readonly label: string;
   /** The place of the row that is selected; -1: none. */
@@ -23,7 +31,7 @@ export type WindowedListProps<Item> = {
 const overscan = 8;
 
 export function WindowedList<Item>(props: WindowedListProps<Item>) {
-  const { items, rowHeight, label, selected, idOf, onKeyDown, children } = props;
+  const { items, groups = ungrouped, rowHeight, label, selected, idOf, onKeyDown, children } = props;
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [view, setView] = useState({ top: 0, height: 800 });
@@ -77,9 +85,37 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
     >
       <div class="windowed-space" style={{ height: `${items.length * rowHeight}px` }}>
         <div class="windowed-rows" style={{ transform: `translateY(${first * rowHeight}px)` }}>
-          {items.slice(first, last).map((item, index) => children(item, first + index))}
+          {partsOf(groups, first, last).map(({ group, from, to }) => {
+            const rows = items.slice(from, to).map((item, index) => children(item, from + index));
+            return group === null ? (
+              rows
+            ) : (
+              <div key={`group ${group.at}`} role="group" aria-label={group.label}>
+                {rows}
+              </div>
+            );
+          })}
         </div>
       </div>
     </div>
   );
+}
+
+type Part = { readonly group: RowGroup | null; readonly from: number; readonly to: number };
+
+/** The rows from `first` to before `last`, cut where a group begins. */
+function partsOf(groups: readonly RowGroup[], first: number, last: number): readonly Part[] {
+  const parts: Part[] = [];
+  let group: RowGroup | null = null;
+  let from = first;
+  for (const next of groups) {
+    if (next.at >= last) break;
+    if (next.at > from) {
+      parts.push({ group, from, to: next.at });
+      from = next.at;
+    }
+    group = next;
+  }
+  if (from < last) parts.push({ group, from, to: last });
+  return parts;
 }
