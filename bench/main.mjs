@@ -11,8 +11,11 @@ const benches = {
   lists: "lists of 1,000 to 100,000 sessions in one SQLite file, with and without filters",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",
   hooks: "what 1, 10 and 50 hooks and observers add to a step, and what prompts and hooks add to the first",
-  parked: "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held",
+  parked:
+    "runs that wait for a person in one SQLite file: to list them, to answer one, memory and bytes held (--store postgres://…: there)",
   peers: "other agent loops at the same work (--only W1,W2 --peers pawl,pi --node 20,24 --out FOLDER)",
+  postgres:
+    "PostgreSQL: commits of one session and of 100 beside the bare rows, and the statements of a step (--store postgres://…)",
   screen:
     "the conversation's screen: bytes of a frame and of a tick of the spinner, an output of 100,000 lines beside a plain pass",
   terminal:
@@ -24,6 +27,8 @@ const benches = {
     "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--only fanOut,idle; --write: into the docs)",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
+  workers:
+    "worker processes on PostgreSQL: four beside one, and how soon a killed one is followed (--store postgres://…)",
   "worst-input": "the worst inputs of each built-in tool beside an abort: how soon the run ends, and the longest block",
   profile: "where the time of a step and the memory of a waiting run go (--only W1,W4,W5,sessions)",
 };

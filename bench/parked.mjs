@@ -1,14 +1,19 @@
 /**
  * Runs that wait for a person: the cost to find them among many, to answer one, and to hold them.
  *
- * One process parks the runs and stays. Then the bench opens another store on the file, as a process would days
+ * One process parks the runs and stays. Then the bench opens another store on the same sessions, as a process would days
  * later.
+ *
+ *     npm run bench -- parked [--store postgres://…]    an empty database, in the place of a file
+ *     npm run bench -- parked --waiting 100000          one size only
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createAgent, pendingApprovals } from "../dist/index.js";
+import { openPostgresStore } from "../dist/stores/postgres/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
@@ -42,7 +47,7 @@ const agentOn = (store) => createAgent({ model, tools: [pay], store });
 const park = {
   /** So many sessions are parked side by side that their commits share transactions. */
   atOnce: 500,
-  async all(store, count, name = "session") {
+  async all(store, count, name) {
     const agent = agentOn(store);
     for (let index = 0; index < count; index += this.atOnce) {
       const ids = Array.from({ length: Math.min(this.atOnce, count - index) }, (_, at) => `${name}-${index + at}`);
@@ -74,19 +79,22 @@ async function held() {
   return process.memoryUsage().heapUsed;
 }
 
-async function measure(count, rounds) {
+async function measure(url, count, rounds) {
   return await inFolder(async (folder) => {
     const path = join(folder, "sessions.db");
-    const options = { path, synchronous: "normal" };
-    const empty = await openSqliteStore(options);
-    await park.all(empty, 1, "warm-up");
+    const open = () =>
+      url === undefined
+        ? openSqliteStore({ path, synchronous: "normal" })
+        : openPostgresStore({ url, connections: 20 });
+    const empty = await open();
+    await park.all(empty, 1, `warm-up-${count}`);
     const before = await held();
-    await park.all(empty, count);
+    await park.all(empty, count, `of-${count}`);
     const heldBytes = (await held()) - before;
     await empty.close();
-    const bytes = statSync(path).size / count;
+    const bytes = url === undefined ? statSync(path).size / count : null;
 
-    const store = await openSqliteStore(options);
+    const store = await open();
     const firstPages = [];
     for (let round = 0; round < rounds; round += 1)
       firstPages.push((await timed(() => take(pendingApprovals(store), 50))).ms);
@@ -108,11 +116,15 @@ async function measure(count, rounds) {
   });
 }
 
-export async function run({ quick, json }) {
+export async function run({ quick, json, rest }) {
+  const { values } = parseArgs({ args: rest, options: { store: { type: "string" }, waiting: { type: "string" } } });
+  const { store, waiting } = values;
+  const sizes = waiting !== undefined ? [Number(waiting)] : quick ? [100, 1_000] : [1_000, 10_000, 100_000];
   const rows = [];
-  for (const count of quick ? [100, 1_000] : [1_000, 10_000, 100_000]) rows.push(await measure(count, quick ? 9 : 21));
-  if (json) return console.log(JSON.stringify({ machine: machine(), rows }, null, 2));
-  console.log(`${machine()}; one SQLite file, synchronous NORMAL; medians\n`);
+  for (const count of sizes) rows.push(await measure(store, count, quick ? 9 : 21));
+  const kept = store === undefined ? "one SQLite file, synchronous NORMAL" : "one PostgreSQL database, 20 connections";
+  if (json) return console.log(JSON.stringify({ machine: machine(), store: kept, rows }, null, 2));
+  console.log(`${machine()}; ${kept}; medians\n`);
   console.log(
     table(
       [
@@ -131,7 +143,7 @@ export async function run({ quick, json }) {
         ((row.all * 1000) / row.listed).toFixed(0),
         row.answer.toFixed(1),
         Math.max(0, row.heldBytes / row.count).toFixed(1),
-        Math.round(row.bytes).toLocaleString("en"),
+        row.bytes === null ? "–" : Math.round(row.bytes).toLocaleString("en"),
       ]),
     ),
   );

@@ -74,6 +74,22 @@ test(
   },
 );
 
+test("the list of steps holds options and groups of them, and counts the options alone", verifies("UI-2"), async () => {
+  const { page, at, session } = await openWaiting();
+  await at(session);
+  await page.locator(".line.step").first().waitFor();
+  const list = page.getByRole("listbox", { name: "Steps" });
+  const kinds = await list.evaluate((box) => {
+    const inside = [...box.querySelectorAll("*")].map((one) => one.closest("[aria-hidden]") ?? one);
+    return [...new Set(inside.map((one) => one.closest("[role], [aria-hidden]")?.getAttribute("role") ?? "hidden"))];
+  });
+  expect(kinds.sort()).toEqual(["group", "hidden", "img", "listbox", "option"]);
+  const counted = await list
+    .getByRole("option")
+    .evaluateAll((all) => all.map((one) => [one.getAttribute("aria-posinset"), one.getAttribute("aria-setsize")]));
+  expect(counted).toEqual(counted.map((_, index) => [`${index + 1}`, `${counted.length}`]));
+});
+
 test("whatever can be used has a name, on every screen", verifies("UI-2"), async () => {
   const { page, at, session } = await openWaiting();
   const screens: readonly (readonly [path: string, selector: string, key?: string])[] = [

@@ -36,6 +36,7 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
   const counts = useMemo(() => countsOf(session.rows), [session.rows]);
   const tools = useMemo(() => toolsIn(session.rows), [session.rows]);
   const runs = useMemo(() => lines.flatMap(groupAt), [lines]);
+  const places = useMemo(() => placesOf(lines), [lines]);
   const isWriting = session.partial !== null;
   return (
     <section class="step-list" aria-label="Steps">
@@ -51,8 +52,8 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
               role="option"
               tabIndex={-1}
               aria-selected={index === selected}
-              aria-setsize={lines.length}
-              aria-posinset={index + 1}
+              aria-setsize={lines.length - runs.length}
+              aria-posinset={places[index]}
               class={`line ${line.kind}${index === selected ? " selected" : ""}`}
               onClick={() => onSelect(line)}
             >
@@ -68,6 +69,12 @@ export function StepList({ session, lines, selected, tool, onTool, onSelect }: S
       {!session.isIndexed && <p class="loading">Loading steps…</p>}
     </section>
   );
+}
+
+/** The place of each line among those that can be chosen, from 1. A heading cannot. */
+function placesOf(lines: readonly TimelineLine[]): readonly number[] {
+  let place = 0;
+  return lines.map(({ kind }) => (kind === "run" ? place : ++place));
 }
 
 type Run = Extract<TimelineLine, { readonly kind: "run" }>;
