@@ -22,7 +22,6 @@ import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
-import { findCommand } from "./commands.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving } from "./front.js";
 import { loadHighlighting } from "./highlight.js";
@@ -30,6 +29,7 @@ import { createLiveFront } from "./live-front.js";
 import { createOwnCommands } from "./own-command.js";
 import { createPlainFront } from "./plain-front.js";
 import { createPresentServers, type PresentServers } from "./present-servers.js";
+import { runCommand } from "./run-command.js";
 import type { CommandContext, Next } from "./session-commands.js";
 import { createSessionControl, type SessionControl } from "./session-control.js";
 import { createTalkRules } from "./talk-rules.js";
@@ -289,19 +289,6 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
 
 /** They ask the process to exit. */
 const signals = ["SIGTERM", "SIGHUP"] as const;
-
-async function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> {
-  const found = findCommand(line);
-  if (found.type === "unknown") return control.say([lineOf(found.message, "yellow")]);
-  const { runId, isWaiting } = context.state();
-  if (found.command.atRest && runId !== null && !isWaiting)
-    return control.say([lineOf(`/${found.command.name} has to wait until the run is over. Esc stops it.`, "yellow")]);
-  try {
-    await found.command.run(context, found.words);
-  } catch (error) {
-    control.fail(error);
-  }
-}
 
 /** The first lines: what this is, and what there is to go on with. */
 async function welcome(
