@@ -1,0 +1,129 @@
+/**
+ * What PostgreSQL costs beside the bare database: the same rows, written by one connection with nothing around them, in the same run.
+ *
+ *     npm run bench -- postgres [--store postgres://…] [--steps 200] [--sessions 100]
+ *
+ * Without `--store` a server of its own is started, which syncs each commit. Model and tool answer at once. A round has one session
+ * alone, the bare rows of that session, and many sessions at once.
+ */
+import { parseArgs } from "node:util";
+import pg from "pg";
+import { createAgent } from "../dist/index.js";
+import { openPostgresStore } from "../dist/stores/postgres/index.js";
+import { startPostgres } from "../scripts/postgres/server.mjs";
+import { look, lookingModel } from "./looking-agent.mjs";
+import { machine, median, table } from "./report.mjs";
+
+const connections = 20;
+/** Steps of each session, if there are many. */
+const stepsOfMany = 10;
+
+export async function run({ quick, json, rest }) {
+  const { values } = parseArgs({
+    args: rest,
+    options: {
+      store: { type: "string" },
+      steps: { type: "string", default: quick ? "50" : "200" },
+      sessions: { type: "string", default: quick ? "20" : "100" },
+    },
+  });
+  const sizes = { steps: Number(values.steps), sessions: Number(values.sessions), rounds: quick ? 3 : 9 };
+  const server = values.store === undefined ? await startPostgres() : null;
+  try {
+    const figures = await measure(values.store ?? server.url, sizes);
+    if (json) return console.log(JSON.stringify({ machine: machine(), ...sizes, connections, ...figures }, null, 2));
+    print(figures, sizes);
+  } finally {
+    await server?.close();
+  }
+}
+
+async function measure(url, { steps, sessions, rounds }) {
+  const statements = countStatements();
+  const store = await openPostgresStore({ url, connections });
+  const bare = new pg.Client({ connectionString: url });
+  await bare.connect();
+  const found = { alone: [], bare: [], many: [], trips: [], commitsOfStep: [] };
+  try {
+    await makeBareTable(bare);
+    // The first round warms everything up.
+    for (let round = -1; round < rounds; round += 1) {
+      const alone = await timedRuns(store, [`alone-${round}`], steps, statements);
+      const rows = await rowsOf(bare, `alone-${round}`);
+      const plain = await timedInserts(bare, round, rows);
+      const ids = Array.from({ length: sessions }, (_, at) => `many-${round}-${at}`);
+      const many = await timedRuns(store, ids, stepsOfMany, statements);
+      if (round < 0) continue;
+      found.alone.push((1_000 * rows.length) / alone.ms);
+      found.bare.push((1_000 * rows.length) / plain);
+      found.many.push((1_000 * sessions * (rows.length / steps) * stepsOfMany) / many.ms);
+      found.trips.push((alone.statements - rows.length) / steps);
+      found.commitsOfStep.push(rows.length / steps);
+    }
+  } finally {
+    await bare.end();
+    await store.close();
+  }
+  return Object.fromEntries(Object.entries(found).map(([name, list]) => [name, median(list)]));
+}
+
+/** How many statements this process has sent, on all its connections. */
+function countStatements() {
+  const { prototype } = pg.Client;
+  const { query } = prototype;
+  let count = 0;
+  prototype.query = function counted(...given) {
+    count += 1;
+    return query.apply(this, given);
+  };
+  return () => count;
+}
+
+/** Milliseconds and statements of runs that begin at once. */
+async function timedRuns(store, ids, steps, statements) {
+  const agent = createAgent({ model: lookingModel(steps), tools: [look], store, limits: { maxSteps: steps + 1 } });
+  const [before, sent] = [performance.now(), statements()];
+  const results = await Promise.all(ids.map((sessionId) => agent.run("Go", { sessionId })));
+  const ms = performance.now() - before;
+  for (const { status } of results) if (status !== "completed") throw new Error(`a run is ${status}`);
+  return { ms, statements: statements() - sent };
+}
+
+const columns = "seq, v, status, at, epoch, events, events_sum, state, state_sum";
+
+async function makeBareTable(bare) {
+  await bare.query("DROP TABLE IF EXISTS bare_commits");
+  await bare.query(`CREATE TABLE bare_commits (session bigint, ${columns.replace(/, /g, " text, ")} text,
+    PRIMARY KEY (session, seq))`);
+}
+
+/** The rows that the store has written for a session. */
+async function rowsOf(bare, name) {
+  const { rows } = await bare.query(
+    `SELECT ${columns} FROM commits WHERE session = (SELECT id FROM sessions WHERE name = $1) ORDER BY seq`,
+    [name],
+  );
+  return rows.map((row) => Object.values(row).map(String));
+}
+
+/** The milliseconds that one connection takes for the same rows, each in a transaction of its own. */
+async function timedInserts(bare, round, rows) {
+  const text = `INSERT INTO bare_commits (session, ${columns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+  const before = performance.now();
+  for (const row of rows) await bare.query({ name: "insert", text, values: [round, ...row] });
+  return performance.now() - before;
+}
+
+function print({ alone, bare, many, trips, commitsOfStep }, { steps, sessions }) {
+  console.log(`${machine()}; PostgreSQL on this machine, ${connections} connections; medians\n`);
+  const share = (rate) => `${((100 * rate) / bare).toFixed(0)} %`;
+  const rows = [
+    ["one connection, the bare rows", bare.toFixed(0), "100 %"],
+    [`one session, ${steps} steps`, alone.toFixed(0), share(alone)],
+    [`${sessions} sessions at once, ${stepsOfMany} steps each`, many.toFixed(0), share(many)],
+  ];
+  console.log(table(["", "commits/s", "of the bare rate"], rows));
+  console.log(
+    `\nA step of the one session has ${commitsOfStep.toFixed(2)} commits, and ${trips.toFixed(2)} statements beside them.`,
+  );
+}
