@@ -16,7 +16,9 @@ export async function diff(context: CommandContext, words: string): Promise<void
   const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : Number.POSITIVE_INFINITY;
   const plan = (await store.describe(sessionId)) === null ? null : await planOf(agent, sessionId, root, "undo", count);
   if (plan === null) return say([lineOf("No file tool has written a file in this session.", "dim")]);
-  for (const file of plan.files) say(await fileLines(file, context));
+  // Calls run side by side, so that the order of the log is one of chance.
+  const files = plan.files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  for (const file of files) say(await fileLines(file, context));
   say([lineOf("  What commands, MCP servers and editors have changed is not shown.", "dim")]);
 }
 
