@@ -47,6 +47,8 @@ export type Driver = Omit<DriverOptions, "keeper"> & {
   pending: PendingCommit[];
   flushing: boolean;
   closed: boolean;
+  /** Why it closed; null before that. */
+  closing: Closing | null;
   /** Set during a shutdown. Called when no effect runs any more. */
   draining: (() => void) | null;
 };

@@ -84,6 +84,7 @@ export function createDriver(options: DriverOptions): Driver {
     pending: [],
     flushing: false,
     closed: false,
+    closing: null,
     draining: null,
   };
   return driver;
@@ -325,6 +326,7 @@ export async function takeMessages(driver: Driver, messages: readonly InboxMessa
 export function close(driver: Driver, closing: Closing, reason: () => unknown = () => closingError(closing)): void {
   if (driver.closed) return;
   driver.closed = true;
+  driver.closing = closing;
   for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);
   driver.jobs.clear();
   driver.onClosed(closing);

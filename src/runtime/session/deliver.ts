@@ -57,10 +57,13 @@ async function deliverAll(
   const { sessionId, parts } = live;
   let isInDoubt = false;
   while (!shared && (await open(live)) === "driving") {
-    if (await dispatchToDriver(live.driver, messages)) return "said";
+    const { driver } = live;
+    if (await dispatchToDriver(driver, messages)) return "said";
+    // Another driver may have come and gone since. One that parked has left the message out.
+    const closing = driver === null ? live.lastClosing : driver.closing;
+    if (closing?.type === "parked") continue;
     isInDoubt = true;
-    if (live.lastClosing?.type === "parked") continue;
-    const loss = lostMessageError(sessionId, live.lastClosing);
+    const loss = lostMessageError(sessionId, closing);
     if (loss !== undefined) throw loss;
     break;
   }
