@@ -78,12 +78,11 @@ export async function settles({ restate }: Fleet, ...wanted: readonly string[]):
 export async function checkAll(fleet: Fleet, sessions = 1): Promise<void> {
   const { store, effects } = fleet.world;
   await settles(fleet);
-  const all = await store.list();
-  expect(all).toHaveLength(sessions);
-  for (const { sessionId, activity, inbox, holder } of all) {
-    expect({ activity, inbox, holder }).toEqual({ activity: "resting", inbox: 0, holder: null });
-    await checkSession(store, sessionId);
-  }
+  // An invocation is over when its run is: its process lets go of the session, and of a child's, a moment later.
+  const atRest = { activity: "resting", inbox: 0, holder: null };
+  const places = async () => (await store.list()).map(({ activity, inbox, holder }) => ({ activity, inbox, holder }));
+  await expect.poll(places, { timeout: 10_000 }).toEqual(Array(sessions).fill(atRest));
+  for (const { sessionId } of await store.list()) await checkSession(store, sessionId);
   const keys = effects().map((line) => line.split(" ").slice(0, -1).join(" "));
   expect(keys).toHaveLength(new Set(keys).size);
   expect(await store.verify()).toEqual([]);
