@@ -2,7 +2,7 @@
  * What is to be done in the family of a session: the session itself, the sessions below it, and those above it.
  */
 import { dueAt, hasCalls, initialState } from "../core/index.js";
-import type { State, Status, Store } from "../index.js";
+import type { SessionSummary, State, Status, Store } from "../index.js";
 
 export type Look = {
   /** The sessions that ask for a driver now. */
@@ -13,6 +13,9 @@ export type Look = {
 
 /** A session in one of these has a run that has not ended. */
 const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
+
+/** Among how many ended children, the newest ones, those are looked for that still have something to do. */
+const newestChildren = 100;
 
 /** A run may go on in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
 export async function lookAtFamily(store: Store, sessionId: string, now: number): Promise<Look> {
@@ -30,10 +33,18 @@ export async function lookAtFamily(store: Store, sessionId: string, now: number)
     if (at !== null) times.push(at);
     if (at !== null && at <= now) due.push(id);
     const parent = state.session?.parent?.sessionId;
-    const below = await store.list({ parent: id, status: openStatuses });
+    const below = [...(await store.list({ parent: id, status: openStatuses })), ...(await cutOffChildren(store, id))];
     open.push(...(parent === undefined ? [] : [parent]), ...childrenIn(state), ...below.map((one) => one.sessionId));
   }
   return { due, dueAt: times.length === 0 ? null : Math.min(...times) };
+}
+
+/**
+ * The children whose run is over, but whose process has not let go of them. It may have died after the parent had the result: then
+ * neither the parent's state nor the child's status says that the child has a commit left to do.
+ */
+async function cutOffChildren(store: Store, parent: string): Promise<readonly SessionSummary[]> {
+  return (await store.list({ parent, limit: newestChildren })).filter(({ holder }) => holder !== null);
 }
 
 /** The children that a state waits for. They may have ended without having told it. */

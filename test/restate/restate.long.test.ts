@@ -2,6 +2,7 @@
  * Sessions that a real Restate server drives, with services in processes of their own.
  */
 import { describe, expect, test } from "vitest";
+import { childIdOf } from "../../src/runtime/effects/children.js";
 import { eventsOf, type Process, until } from "../processes/rig.js";
 import { hasRestate, restateForTests } from "../support/restate.js";
 import { verifies } from "../verifies.js";
@@ -107,12 +108,18 @@ describe.runIf(hasRestate)("families of sessions", verifies("DIST-3"), () => {
     await checkAll(fleet, 2);
   });
 
-  test("go on after kill -9 of the service in a tool of the child", async () => {
+  const child = childIdOf("s", "r/1/1");
+
+  // The child's fifth commit says that it has told its parent the result. The parent may have ended before.
+  test.each([
+    { place: `${child} tool`, where: "in a tool of the child" },
+    { place: `${child} before 5`, where: "after the child has told its parent, and before it has committed that" },
+  ])("go on after kill -9 of the service $where", async ({ place }) => {
     const fleet = await createFleet({ script: delegating, childScript: [...script] }, server());
     const first = await fleet.serve();
-    await first.call("hold", "s:r/1/1 tool");
+    await first.call("hold", place);
     await fleet.send("s");
-    await until(async () => fleet.world.effects().length > 0, "the child does not work");
+    await first.reached(place);
     await first.kill();
     await fleet.serve();
     expect(await fleet.reaches("s", "completed")).toMatchObject(completed);
