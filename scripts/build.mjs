@@ -18,6 +18,8 @@ import { buildWeb } from "./web.mjs";
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
 
+// The compiler writes only what changed since its last run. If somebody deleted `dist`, it has to write everything.
+if (!existsSync("dist/index.d.ts")) rmSync(modules, { recursive: true, force: true });
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 const compiled = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { stdio: "inherit" });
