@@ -5,7 +5,16 @@
 /** The most characters of a name that is compared. A longer one is no slip of the pen. */
 const longestName = 64;
 
-/** The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count. */
+/**
+ * The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count.
+ *
+ * @example
+ * ```ts
+ * import { nearestName } from "pawl/core";
+ *
+ * nearestName("readFile", ["read_file", "write_file"]); // "read_file"
+ * ```
+ */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > longestName) return undefined;
   const wanted = foldedName(name);

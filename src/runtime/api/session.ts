@@ -81,7 +81,19 @@ export type SendOptions = Pick<
 
 type AnswersAndData = Answers & DataAccess;
 
-/** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
+/**
+ * A handle of a session. Reading an unknown session throws a PawlError `no_session`.
+ *
+ * @example
+ * ```ts
+ * const session = agent.session("customer-7"); // begins with its first input, or is found in the store
+ * const { runId } = await session.send("Which invoices are open?");
+ * for await (const item of session.events())
+ *   if (item.type === "final" && item.runId === runId) break; // the run has ended
+ * const result = await session.result(runId);
+ * if (result?.status === "completed") console.log(result.text);
+ * ```
+ */
 export type Session = AnswersAndData & {
   /** The id of the session. */
   readonly id: string;
@@ -112,6 +124,14 @@ export type Session = AnswersAndData & {
    * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
    * that run.
    * @throws PawlError `no_session`, `run_finished` if nothing is left to do
+   *
+   * @example
+   * ```ts
+   * // In a new process, after the one that drove the run was killed:
+   * const result = await agent.session("customer-7").resume();
+   * if (result.status === "interrupted") console.log("not ended yet:", result.reason);
+   * if (result.status === "completed") console.log(result.text);
+   * ```
    */
   readonly resume: Resume;
   /**
@@ -131,6 +151,13 @@ export type Session = AnswersAndData & {
    * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
    * the copy.
    * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
+   *
+   * @example
+   * ```ts
+   * // The same conversation, asked otherwise from here on. The session itself stays as it is.
+   * const copy = await session.fork({ sessionId: "customer-7-short" });
+   * await copy.send("Answer the last question again, in one sentence.");
+   * ```
    */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
   /**
@@ -146,6 +173,15 @@ export type Session = AnswersAndData & {
   /**
    * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
    * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
+   *
+   * @example
+   * ```ts
+   * let place: string | undefined; // kept by the client: where it goes on after it was cut off
+   * for await (const item of session.events({ after: place ?? 0, follow: false })) {
+   *   if ("index" in item) place = `${item.seq}.${item.index}`;
+   *   if (item.type === "tool_call") console.log(item.name, item.input);
+   * }
+   * ```
    */
   readonly events: {
     (
