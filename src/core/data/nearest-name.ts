@@ -2,7 +2,7 @@
  * The known name that was probably meant by an unknown one.
  */
 
-/** The most characters of a name that is compared. A longer one is no slip of the pen. */
+/** The most characters of a name that is compared. A longer one is no typing mistake. */
 const longestName = 64;
 
 /**
@@ -28,7 +28,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** All known names that are near. A slip is at most one character in four, so that no verb becomes another. */
+/** All known names that are near. A typing mistake is at most one character in four, so that no verb becomes another. */
 export function nearNames(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > longestName) return [];
   const wanted = foldedName(name);

@@ -35,22 +35,10 @@ import { transitionTable } from "./transition-table.js";
 
 /**
  * The state after an event; the same object if the event does not apply.
- *
  * @example
  * ```ts
- * import { appendEntry, createTranscript, initialState, publicEvents, type State, transition } from "pawl/core";
- *
- * // What a log says: the state, the conversation, and what happened, without a store or a model.
- * let state: State = initialState;
- * const transcript = createTranscript();
  * const log = await store.read("march");
- * for (const entry of log) {
- *   const before = state;
- *   state = transition(before, entry.event);
- *   appendEntry(transcript, entry);
- *   for (const event of publicEvents("march", entry, transcript, before, state)) console.log(event.type);
- * }
- * console.log(state.status, transcript.messages.length);
+ * const state = log.reduce<State>((before, { event }) => transition(before, event), initialState);
  * ```
  */
 export function transition(state: State, event: Event): State {
@@ -72,17 +60,7 @@ export type Refusal = {
   readonly message: string;
 };
 
-/**
- * Why an event does not apply in this state; undefined if it applies.
- *
- * @example
- * ```ts
- * import { initialState, refusal } from "pawl/core";
- *
- * const late = refusal(initialState, { type: "parent_notified", at: Date.now(), runId: "r1" });
- * console.log(late?.type); // "stale": no run has ended
- * ```
- */
+/** Why an event does not apply in this state; undefined if it applies. */
 export function refusal(state: State, event: Event): Refusal | undefined {
   const pair = transitionTable[state.status][event.type];
   if (pair === "misuse")
