@@ -9,6 +9,7 @@
  *   3. With the packages that the README names, the README's program works. Its model is a local server.
  *   4. With the packages that they import, the examples of the package work, as copies that a user made. The commands with which their
  *      page begins work, too.
+ *   5. publint and attw ("are the types wrong") find nothing.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -55,6 +56,14 @@ try {
   for (const node of nodes) checkExamplesPage(node);
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+lint("publint", "run", tarball, "--strict");
+lint("attw", tarball, "--profile", "esm-only", "--no-emoji", "--no-color");
+
+/** Runs a program of scripts/checks on the tarball, and shows what it prints. */
+function lint(...programArguments) {
+  const { status } = spawnSync(process.execPath, ["scripts/checks/run.mjs", ...programArguments], { stdio: "inherit" });
+  assert.equal(status, 0, `${programArguments[0]} found something.`);
 }
 
 function install(...packages) {

@@ -13,6 +13,14 @@ import { isDeepStrictEqual, parseArgs } from "node:util";
 
 const { name, version, repository } = JSON.parse(readFileSync("package.json", "utf8"));
 
+/** Nobody but its owner knows where the repository is. */
+const nameTheRepository = `Name the repository in package.json, and commit that. Without it npm refuses to publish: the provenance says
+     from which repository a package was built, and npm compares the two. The lines are, with your own address:
+       "repository": { "type": "git", "url": "git+https://github.com/OWNER/pawl.git" },
+       "bugs": "https://github.com/OWNER/pawl/issues",
+       "homepage": "https://github.com/OWNER/pawl#readme",
+     Then begin this list again: the checks are about the commit that is released.`;
+
 const steps = {
   tree: ["the checkout is clean, and on the branch main", checkTree],
   version: ["the version is newer than the last one, and CHANGELOG.md tells what is in it", checkVersion],
@@ -52,6 +60,8 @@ function checkTree() {
 }
 
 function checkVersion() {
+  if (repository === undefined)
+    console.log("   package.json names no repository. The checks work without it; publishing does not. The end says what to write.");
   must(/^\d+\.\d+\.\d+$/.test(version), `"${version}" is no version of a release.`);
   const last = lastRelease();
   if (last !== null) must(order(version, last) > 0, `${version} is not newer than ${last}.`);
@@ -111,16 +121,21 @@ function checkPackage() {
 }
 
 function whatAPersonDoes() {
-  const address = repository?.url ?? "(package.json names no repository: npm's provenance needs one)";
+  const address = repository?.url ?? repository;
+  const steps = [
+    ...(address === undefined ? [nameTheRepository] : []),
+    "npm run soak                          hours of random faults, on a machine that has nothing else to do",
+    "npm run bench -- loop                 figures in docs/performance.md that are not of this commit",
+    `git tag -s v${version} -m "${name} ${version}" && git push origin v${version}
+                                           to ${address ?? "the repository that you have named"};
+                                           .github/workflows/release.yml publishes it from there, with provenance`,
+    `npm view ${name}@${version} dist.attestations      shows that npm knows where it was built`,
+  ];
+  const ready = address === undefined ? "passes all checks, but package.json names no repository" : "can be released";
   return `
-${name} ${version} can be released. What is left is yours:
+${name} ${version} ${ready}. What is left is yours:
 
-  1. npm run soak                          hours of random faults, on a machine that has nothing else to do
-  2. npm run bench -- loop                 figures in docs/performance.md that are not of this commit
-  3. git tag -s v${version} -m "${name} ${version}" && git push origin v${version}
-                                           to ${address};
-                                           .github/workflows/release.yml publishes it from there, with provenance
-  4. npm view ${name}@${version} dist.attestations      shows that npm knows where it was built
+${steps.map((step, index) => `  ${index + 1}. ${step}`).join("\n")}
 `;
 }
 

@@ -227,7 +227,7 @@ export {
   modelRequests,
   type RequestOfStep,
 } from "./runtime/api/model-requests.js";
-export type { Resume, SendOptions, Session } from "./runtime/api/session.js";
+export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export {

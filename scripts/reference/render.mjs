@@ -59,7 +59,9 @@ function symbolSection(symbol, { places, linkTo }) {
     ...(symbol.signature === "" ? [] : [`\`\`\`typescript\n${symbol.signature}\n\`\`\``]),
     ...docBlocks(symbol.doc),
     ...(symbol.members.length === 0 ? [] : [symbol.members.map((member) => memberItem(member, "")).join("\n")]),
-    ...symbol.examples.map((code) => `\`\`\`ts\n${code}\n\`\`\``),
+    ...[...symbol.examples, ...symbol.members.flatMap(({ doc }) => doc.examples)].map(
+      (code) => `\`\`\`ts\n${code}\n\`\`\``,
+    ),
     ...(names.length === 0 ? [] : [`Types: ${[...new Set(names.map(linkTo))].join(", ")}.`]),
   ];
 }

@@ -18,7 +18,7 @@ export const addCompletion: Add = (program, terminal, finish) => {
         "pawl completion fish > ~/.config/fish/completions/pawl.fish",
       )}
 The shell reads the script when it is started again; zsh, if the folder is in
-its fpath. Write it anew after an update of Pawl.
+its fpath. Write it again after an update of Pawl.
 `,
     )
     .action((shell: Shell, _: unknown, self: Command) => finish(completion(shell, rootOf(self), terminal)));

@@ -60,10 +60,10 @@ const addConfig: Add = (program, terminal, finish) => {
 const addTrust: Add = (program, terminal, finish) => {
   program
     .command("trust")
-    .description("look at the folder's pawl.config.json, and let it count exactly as it is now")
+    .description("look at the folder's pawl.config.json, and trust it exactly as it is now")
     .option("--root <folder>", "the folder (default: this one)")
     .option("--show", "show the file, whether it is trusted, and its hash")
-    .option("--revoke", "trust it no more")
+    .option("--revoke", "stop trusting it")
     .option("--hash <hash>", "trust it without being asked, if it has exactly this hash")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", examples("pawl trust", "pawl trust --show", "pawl trust --hash 5f2c…", "pawl trust --revoke"))

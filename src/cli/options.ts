@@ -12,7 +12,7 @@ export const sessionArgument = ["<id>", "the session's id, or the beginning of i
 /** Options of every command that runs tools. They hold for the command alone. Rules that were kept hold beside them. */
 export function addPermissions(command: Command): Command {
   return command
-    .option("-y, --yes", "allow every tool without asking, but for what a rule denies")
+    .option("-y, --yes", "allow every tool without asking, except what a rule denies")
     .option("--allow <rule>", 'allow calls by a rule, e.g. "shell(npm test *)"; may be given several times', several)
     .option("--deny <rule>", 'deny calls by a rule, e.g. "edit_file(src/**)", also with --yes', several)
     .option("--allow-shell", "let the agent run commands")

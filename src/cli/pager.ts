@@ -1,6 +1,6 @@
 /**
- * Shows a text in the person's pager, and copies one to their clipboard. Both are programs of their own, which nobody waits for
- * in vain: runs go on meanwhile.
+ * Shows a text in the person's pager, and copies one to their clipboard. Both are programs of their own, and nothing waits for
+ * them: runs go on meanwhile.
  */
 import { spawn } from "node:child_process";
 import type { Environment } from "./home.js";

@@ -11,7 +11,7 @@ Rules:
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
   todo                     every call of a tool
-Deny beats ask beats allow. No rule is more special than another.
+Deny beats ask beats allow. A more specific rule does not win over a general one.
 `;
 
 export const addPermissionCommands: Add = (program, terminal, finish) => {
@@ -34,7 +34,7 @@ export const addPermissionCommands: Add = (program, terminal, finish) => {
     .action(async (verdict: string, rule: string, _: unknown, self: Command) =>
       finish(await permissions.add(verdict, rule, self.optsWithGlobals(), terminal)),
     );
-  named("remove", "take a rule away; it counts no more at once, also for what runs")
+  named("remove", "remove a rule; from now on it does not count, in runs under way either")
     .argument("<rule>", "the rule as it is listed, in quotes")
     .addHelpText("after", examples('pawl permissions remove "shell(npm test *)"'))
     .action(async (rule: string, _: unknown, self: Command) =>

@@ -64,10 +64,14 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addDoctor(program, terminal, finish);
   addCompletion(program, terminal, finish);
   for (const command of program.commands) command.helpGroup(groupOf(command.name()));
-  for (const command of withSubcommands(program))
-    command
-      .option("--store <address>", "a PostgreSQL database instead of the file, postgres://… (default: PAWL_STORE)")
-      .option("--debug", "print the stack of an error");
+  for (const command of withSubcommands(program)) {
+    if (usesStore(command))
+      command.option(
+        "--store <address>",
+        "a PostgreSQL database instead of the file, postgres://… (default: PAWL_STORE)",
+      );
+    command.option("--debug", "print the stack of an error");
+  }
   program.hook("preAction", (_, command) => {
     const { store } = command.optsWithGlobals<{ readonly store?: string }>();
     if (store !== undefined) process.env.PAWL_STORE = store;
@@ -113,7 +117,7 @@ const addRun: Add = (program, terminal, finish) => {
       "after",
       `${examples(
         'pawl run "List the files under src"',
-        'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Mend the links"',
+        'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the broken links"',
         'pawl run --yes --json "Find the TODO comments" > events.jsonl',
         "pawl run --continue --allow-shell < task.txt",
         'pawl run --park --expire-after 12h "Tidy the folder"',
@@ -229,6 +233,14 @@ const groups: { readonly [heading: string]: readonly string[] } = {
 
 function groupOf(name: string): string {
   return Object.keys(groups).find((heading) => groups[heading]?.includes(name)) ?? "More:";
+}
+
+/** These commands, and their subcommands, read and write files of settings only. */
+const withoutStore: ReadonlySet<string> = new Set(["permissions", "config", "trust", "completion"]);
+
+function usesStore(command: Command): boolean {
+  if (withoutStore.has(command.name())) return false;
+  return command.parent === null || usesStore(command.parent);
 }
 
 function withSubcommands(command: Command): readonly Command[] {

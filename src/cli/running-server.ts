@@ -3,7 +3,7 @@
  *
  * 1. A file in the home folder says where it listens and has its token. Only its owner can read it.
  * 2. Each store has a file of its own, so that nobody is shown the sessions of another one.
- * 3. The file may be left over from a process that was killed. So whoever reads it asks the server before it is believed.
+ * 3. The file may be left over from a process that was killed. So a reader asks the server before it believes the file.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * Mending of tool calls that cannot be used as the model wrote them.
+ * Repairs of tool calls that cannot be used as the model wrote them.
  */
 import type { ToolCallPart } from "../core/data/message.js";
 import type { ToolSpecification } from "./model.js";
@@ -21,11 +21,11 @@ export type RepairRequest = {
 };
 
 /**
- * Mends a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
- * like any other call, once. A function that throws, or takes more than 10 s, mends nothing.
+ * Repairs a call: gives another name, another input, or both; nothing or null leaves it as it is. What comes out is checked
+ * like any other call, once. A function that throws, or takes more than 10 s, repairs nothing.
  */
 export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
-/** What takes the place of a call that cannot be used; nothing if it cannot be mended. */
+/** What takes the place of a call that cannot be used; nothing if it cannot be repaired. */
 export type Repaired =
   | {
       /** The tool that is called. Default: the one that the model named. */
@@ -35,5 +35,5 @@ export type Repaired =
     }
   | null
   | undefined
-  // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing mends nothing.
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing repairs nothing.
   | void;

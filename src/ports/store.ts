@@ -249,7 +249,7 @@ export interface Store {
   inbox(sessionId: string): Promise<readonly InboxMessage[]>;
   /**
    * The ids of all messages that were ever taken in this session, consumed ones too: in the order of their bytes, those after `after`,
-   * at most `limit`. Whoever copies a session needs them, because an id is taken for ever.
+   * at most `limit`. A copy of a session needs them, because an id is taken for ever.
    */
   messageIds(sessionId: string, options: MessageIdsOptions): Promise<readonly string[]>;
   /** Lists sessions, the newest first. */
@@ -267,8 +267,8 @@ export interface Store {
   watch(listener: (change: StoreChange) => void): () => void;
   /**
    * True: each commit and each message that comes while somebody watches is told in a bounded time, or a gap is. Then nobody
-   * needs a timer to follow a session. Otherwise a change is a hint that may be missed, and whoever follows a session looks
-   * at it now and then. A store that wraps another one, and keeps changes back, must not say true. Default: false.
+   * needs a timer to follow a session. Otherwise a change is a hint that may be missed, and followers look at their session
+   * now and then. A store that wraps another one, and keeps changes back, must not say true. Default: false.
    */
   readonly tellsAllChanges?: boolean;
   /** Keeps bytes for a session under their SHA-256 (hex), and returns it. */

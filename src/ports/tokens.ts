@@ -18,7 +18,7 @@ export type Sized = Pick<ModelRequest, "systemPrompt" | "messages" | "tools">;
 export type TokenCount = {
   /** The tokens of the messages together. */
   readonly tokens: number;
-  /** How many of the messages were counted anew. */
+  /** How many of the messages were counted for this call. */
   readonly counted: number;
 };
 

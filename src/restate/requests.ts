@@ -48,7 +48,7 @@ export type ObjectStatus = {
   readonly approvals: readonly PendingApproval[];
 };
 
-/** What `drive` gives itself for a later time. Whoever else calls it gives nothing. */
+/** What `drive` gives itself for a later time. Other callers give nothing. */
 export type Wake = {
   /** The time that it was sent for, in epoch milliseconds. */
   readonly at: number;

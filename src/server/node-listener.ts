@@ -126,7 +126,7 @@ const mostFlushMs = 5_000;
 /** The slowest pace at which an answer may be taken. */
 const bytesPerMs = 64;
 
-/** Whoever does not read would keep the connection for ever. */
+/** A client that does not read would keep the connection for ever. */
 function destroyLater(response: ServerResponse, afterMs = mostFlushMs): void {
   if (response.destroyed) return;
   const timer = setTimeout(() => response.destroy(), afterMs);

@@ -59,10 +59,10 @@ export function isToken(token: unknown): token is string {
   return typeof token === "string" && token.length >= shortestToken && /^[\x21-\x7e]+$/.test(token);
 }
 
-/** Whoever has the token. */
+/** Everyone who has the token. */
 export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
 
-/** Whoever has the token may do everything. */
+/** Everyone who has the token may do everything. */
 export function byToken(token: string): Authenticate {
   const expected = sha256(token);
   return (request) => {
@@ -84,7 +84,7 @@ export function isSameText(a: string, b: string): boolean {
 }
 
 /**
- * The default of `may`: the scope is enough for what is about no session; a session may be used by whoever began it, and
+ * The default of `may`: the scope is enough for what is about no session; a session may be used by the principal that began it, and
  * by principals with the scope `admin`.
  */
 export function ownSessions({ id, scopes: given }: Principal, session: AskedSession | null): boolean {

@@ -3,7 +3,7 @@
  */
 import { createStreamRedaction, type Redact, type StreamItem } from "../index.js";
 
-/** @param showsApprovals whether what somebody is asked to approve is shown as it is, as whoever approves must see it */
+/** @param showsApprovals whether what somebody is asked to approve is shown as it is, as a person who approves must see it */
 export async function* redacted(
   items: AsyncIterable<StreamItem>,
   redact: Redact,

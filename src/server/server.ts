@@ -62,7 +62,7 @@ export type Server = {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
    * A code that lets one page in a browser act as a principal: for the fragment of a link. It is good once, for ten
-   * minutes, in this process. The page posts it to `/v1/ui/session`. Default: whoever has the token.
+   * minutes, in this process. The page posts it to `/v1/ui/session`. Default: everyone who has the token.
    * @throws PawlError `bad_configuration` without a principal, if the server has no token
    */
   readonly createStartCode: (principal?: Principal) => string;

@@ -3,7 +3,7 @@
  */
 import { findBeginning, type SessionInfo, type SessionSummary, type Store } from "../index.js";
 
-/** A child session belongs to whoever began the session at the top. */
+/** A child session belongs to the principal that began the session at the top. */
 export async function sessionInfo(
   store: Store,
   { sessionId, info: given }: Pick<SessionSummary, "sessionId" | "info">,
@@ -14,7 +14,7 @@ export async function sessionInfo(
   return principal === undefined ? info : { ...info, principal };
 }
 
-/** Of a session whose log was empty a moment ago. Whoever takes its first request says which model it has. */
+/** Of a session whose log was empty a moment ago. The process that takes its first request says which model it has. */
 export async function beginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
   const begun = await findBeginning(store, sessionId);
   return begun === null ? null : { model: "", ...begun.session };

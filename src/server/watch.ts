@@ -3,7 +3,7 @@
  *
  * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub has sent before is in the log;
  *    everything after it waits here. So nothing is skipped, and what comes twice is known by its place.
- * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream, but for one
+ * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream, except one
  *    large frame: a client that was cut off for it would be told it again.
  */
 import type { PublicEvent } from "../index.js";

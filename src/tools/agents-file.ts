@@ -21,7 +21,7 @@ export type AgentsFileOptions = {
   readonly names?: readonly string[];
   /**
    * Who wrote the files below `root` and above it: "project" for any folder, "author" for one that ships with the
-   * agent. Without it they are left out, with a warning: they come from whoever made the folder.
+   * agent. Without it they are left out, with a warning: they come from the maker of the folder.
    */
   readonly trust?: SourceTrust;
   /** The most bytes of one file. What is over is cut by whole lines. Default: 32 KiB. */

@@ -14,7 +14,7 @@ import { checkedUrl, get } from "./fetch-request.js";
 export type FetchToolOptions = {
   /**
    * Addresses, or ranges such as `10.1.0.0/16`, that may be reached although they are private or local. Names are not
-   * allowed here, because whoever owns a name can point it anywhere. Default: none.
+   * allowed here, because the owner of a name can point it anywhere. Default: none.
    */
   readonly allowAddresses?: readonly string[];
   /** The most milliseconds for a fetch, redirects included. Default: 30,000. */

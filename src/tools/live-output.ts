@@ -1,5 +1,5 @@
 /**
- * The end of an output while it grows, for whoever watches a command. It is bounded in size, and comes at most ten times
+ * The end of an output while it grows, for people who watch a command. It is bounded in size, and comes at most ten times
  * a second.
  */
 

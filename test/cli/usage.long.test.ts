@@ -73,6 +73,11 @@ describe("help", () => {
 describe("a mistake in the command line ends with 2 and says what would be right", () => {
   test.each([
     ["an unknown command", ["rnu"], "Did you mean run?"],
+    [
+      "words without a command, and no terminal",
+      ["rnu", "x"],
+      'a conversation needs a terminal. Without one, give the task to "pawl run"',
+    ],
     ["an unknown option", ["run", "--jsno", "x"], "Did you mean --json?"],
     ["an unknown option of a command within one", ["sessions", "show", "x", "--jsno"], "--json"],
     ["too many arguments", ["resume", "a", "b"], "too many arguments"],

@@ -13,7 +13,12 @@ export async function conversation(
   terminal: Terminal,
 ): Promise<number> {
   refuseUnknownCommand(words, program);
-  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) program.help({ error: true });
+  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
+    if (words.length === 0) program.help({ error: true });
+    program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run"', {
+      code: "pawl.noTerminal",
+    });
+  }
   // It brings libraries that no other command needs.
   const { converse } = await import("../conversation/converse.js");
   return converse(words.join(" "), options, version, terminal);

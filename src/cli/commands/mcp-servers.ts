@@ -93,7 +93,7 @@ export function remove(name: string, options: McpFileOptions, terminal: Terminal
 
 type Servers = { readonly [name: string]: Json };
 
-/** Writes the file whole. What else is in it stays, but for its comments. */
+/** Writes the file whole. All else in it stays, except its comments. */
 function change(path: string, name: string, act: (servers: Servers) => Servers): void {
   const file = readServersFile(path);
   const parsed = parseJson(plainJson(file?.text ?? "{}"));

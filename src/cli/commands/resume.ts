@@ -10,7 +10,7 @@ import { outcomeOf } from "../run-on-terminal.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
-/** The run's earlier permissions do not apply: the person who resumes gives them anew. */
+/** The run's earlier permissions do not apply: the person who resumes gives them again. */
 export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const summary = await getSession(store, id);

@@ -34,7 +34,7 @@ const openers: { readonly [platform: string]: readonly [command: string, ...args
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** If there is no browser, the link is on the terminal all the same. */
+/** If there is no browser, the link is still on the terminal. */
 function openInBrowser(link: string): void {
   const [command, ...args] = openers[process.platform] ?? ["xdg-open"];
   const child = spawn(command, [...args, link], { stdio: "ignore", detached: true });

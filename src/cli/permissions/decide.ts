@@ -1,7 +1,7 @@
 /**
  * What the rules say of a call.
  *
- * 1. Deny beats ask beats allow, over all rules together. No rule is more special than another.
+ * 1. Deny beats ask beats allow, over all rules together. A more specific rule does not win over a general one.
  * 2. A rule that allows must be sure of the whole call. A rule that denies or asks looks further.
  */
 import { realpathSync } from "node:fs";

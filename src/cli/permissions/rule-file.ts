@@ -3,7 +3,7 @@
  *
  * 1. It is written whole: into another file first, which takes its place, under a lock. A reader never sees a part of it.
  * 2. A file that cannot be read is a problem that is told. It is never taken for a file without rules.
- * 3. It is read again whenever it has changed, so a rule that another process takes away counts no more at once.
+ * 3. It is read again whenever it has changed, so a rule that another process removes stops counting at once.
  */
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -101,7 +101,7 @@ function readKept(value: unknown, list: string, refuse: (why: string) => Error):
 function unreadable(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `The permission rules in ${path} cannot be read: ${why}. Mend the file, or delete it to begin without its rules.`,
+    `The permission rules in ${path} cannot be read: ${why}. Correct the file, or delete it to begin without its rules.`,
   );
 }
 

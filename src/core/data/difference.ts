@@ -17,6 +17,14 @@ export type Difference = {
 /**
  * The first difference of two values of plain data, in the key order of the recorded value. Undefined if they are
  * equal.
+ *
+ * @example
+ * ```ts
+ * import { differenceText, firstDifference } from "pawl/core";
+ *
+ * const difference = firstDifference({ cents: 500 }, { cents: 700 });
+ * if (difference !== undefined) console.log(differenceText(difference)); // cents: recorded 500, now 700
+ * ```
  */
 export function firstDifference(recorded: unknown, present: unknown): Difference | undefined {
   return differenceAt(recorded, present, []);

@@ -12,7 +12,17 @@ export type Skeleton = {
   readonly starts: readonly number[];
 };
 
-/** The skeleton of a text. Takes time linear in the text. */
+/**
+ * The skeleton of a text. Takes time linear in the text.
+ *
+ * @example
+ * ```ts
+ * import { skeletonOf } from "pawl/core";
+ *
+ * // A secret with a newline is found in JSON, too, where the newline is written as \n.
+ * const found = skeletonOf(JSON.stringify({ key: secret })).text.includes(skeletonOf(secret).text); // true
+ * ```
+ */
 export function skeletonOf(text: string): Skeleton {
   const starts: number[] = [];
   const units: string[] = [];

@@ -11,7 +11,17 @@
 const hidden =
   /(?![\n\t ])(?:[\p{C}\p{Z}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]|\p{Default_Ignorable_Code_Point}|\p{Variation_Selector})/gu;
 
-/** The text with its hidden characters as `\r`, `\xNN` or `\u{N}`. */
+/**
+ * The text with its hidden characters as `\r`, `\xNN` or `\u{N}`.
+ *
+ * @example
+ * ```ts
+ * import { showHidden } from "pawl/core";
+ *
+ * const [approval] = await session.pendingApprovals();
+ * if (approval !== undefined) console.log(showHidden(JSON.stringify(approval.input, null, 2))); // for the person who decides
+ * ```
+ */
 export function showHidden(text: string): string {
   return text.replace(hidden, escapeCharacter);
 }

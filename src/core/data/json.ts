@@ -36,7 +36,18 @@ export function isDangerousKey(key: string): boolean {
   return key === "__proto__" || key === "constructor" || key === "prototype";
 }
 
-/** Parses JSON text. The error names the fault, its position and a short excerpt. */
+/**
+ * Parses JSON text. The error names the fault, its position and a short excerpt.
+ *
+ * @example
+ * ```ts
+ * import { parseJson } from "pawl/core";
+ *
+ * const parsed = parseJson('{"order": "1041",}', { maxBytes: 64_000, maxDepth: 20 });
+ * if (parsed.ok) console.log(parsed.value);
+ * else console.error(parsed.error); // what is wrong, and at which position
+ * ```
+ */
 export function parseJson(text: string, limits: JsonLimits = {}): JsonResult {
   const maxBytes = limits.maxBytes ?? defaultMaxJsonBytes;
   const maxDepth = limits.maxDepth ?? defaultMaxJsonDepth;
@@ -72,7 +83,16 @@ export function copyJson(value: Json): Json {
   return copy;
 }
 
-/** The same text for equal values, whatever the order of their keys. It recurses: only for values that were checked. */
+/**
+ * The same text for equal values, whatever the order of their keys. It recurses: only for values that were checked.
+ *
+ * @example
+ * ```ts
+ * import { canonicalJson } from "pawl/core";
+ *
+ * canonicalJson({ b: 1, a: [2] }) === canonicalJson({ a: [2], b: 1 }); // true
+ * ```
+ */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item: Json) => canonicalJson(item)).join(",")}]`;

@@ -44,7 +44,7 @@ function scan(text: string): string {
   return pieces.join("") + comma;
 }
 
-/** A comma stands behind a value: any other comma is no slip of the pen. */
+/** A comma stands behind a value: any other comma is no typing mistake. */
 function isEndOfValue(last: string): boolean {
   return last !== "" && !"{[,:".includes(last);
 }

@@ -2,10 +2,19 @@
  * The known name that was probably meant by an unknown one.
  */
 
-/** The most characters of a name that is compared. A longer one is no slip of the pen. */
+/** The most characters of a name that is compared. A longer one is no typing mistake. */
 const longestName = 64;
 
-/** The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count. */
+/**
+ * The nearest of the known names; undefined if none is near. Case, `_` and `-` do not count.
+ *
+ * @example
+ * ```ts
+ * import { nearestName } from "pawl/core";
+ *
+ * nearestName("readFile", ["read_file", "write_file"]); // "read_file"
+ * ```
+ */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > longestName) return undefined;
   const wanted = foldedName(name);
@@ -19,7 +28,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** All known names that are near. A slip is at most one character in four, so that no verb becomes another. */
+/** All known names that are near. A typing mistake is at most one character in four, so that no verb becomes another. */
 export function nearNames(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > longestName) return [];
   const wanted = foldedName(name);

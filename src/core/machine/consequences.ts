@@ -40,6 +40,20 @@ export type Advance = {
 
 /**
  * Applies an event and its consequences, all at the time of the event. `events` is empty if the event does not apply.
+ *
+ * @example
+ * ```ts
+ * import { advance, effects } from "pawl/core";
+ *
+ * // What a process does that takes a run up after a crash, without doing it:
+ * const before = await session.state();
+ * if (before.status !== "idle") {
+ *   const restarted = { type: "restarted", at: Date.now(), runId: before.runId, holder: "worker-2" } as const;
+ *   const { state, events } = advance(before, restarted);
+ *   console.log(events.map(({ type }) => type)); // what would be committed
+ *   console.log(effects(state).map(({ type, key }) => `${type} ${key}`)); // what would be started
+ * }
+ * ```
  */
 export function advance(state: State, event: Event): Advance {
   let next = transition(state, event);

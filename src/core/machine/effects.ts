@@ -22,7 +22,20 @@ import {
 } from "./state.js";
 import { deadlineOf } from "./steps.js";
 
-/** The effects that should be in flight in this state. */
+/**
+ * The effects that should be in flight in this state.
+ *
+ * @example
+ * ```ts
+ * import { effects } from "pawl/core";
+ *
+ * for (const effect of effects(await session.state())) {
+ *   if (effect.type === "call_model") console.log(`model call ${effect.modelCallIndex}, attempt ${effect.attempt}`);
+ *   if (effect.type === "run_tool") console.log(`tool call ${effect.callKey}`);
+ *   if (effect.type === "sleep") console.log(`waits until ${new Date(effect.until).toISOString()}`);
+ * }
+ * ```
+ */
 export function effects(state: State): readonly Effect[] {
   if (state.status === "idle") return none;
   if (isTerminal(state)) return endEffects(state);

@@ -125,7 +125,7 @@ export type ModelEventBody =
       readonly fault?: Fault;
       /** The blob with the session's data as it stands, if there is any. */
       readonly dataBlob?: string;
-      /** The texts of context sources that the last run went by, for whoever reads the log from here. */
+      /** The texts of context sources that the last run went by, for a reader that begins here. */
       readonly sources?: SourcesOfRun;
     })
   /** A model call ended with a message. */

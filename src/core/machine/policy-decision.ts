@@ -5,7 +5,7 @@ import type { Json } from "../data/message.js";
 import type { PermissionRule } from "./reserved-events.js";
 import type { CallPolicy } from "./state.js";
 
-/** How a call that could not be used was mended: what was wrong with it, and the tool that is called instead. */
+/** How a call that could not be used was repaired: what was wrong with it, and the tool that is called instead. */
 export type Repair = {
   readonly by: "near_name" | "json" | "custom";
   /** What was wrong with the call. */
@@ -59,7 +59,7 @@ export type PolicyDecision = (
       readonly message: string;
     }
 ) & {
-  /** How the call was mended. Its `input` is then the mended one. */
+  /** How the call was repaired. Its `input` is then the repaired one. */
   readonly repair?: Repair;
   /** The rule by which the permission check decided, as it names it. */
   readonly rule?: PermissionRule;

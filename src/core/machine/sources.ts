@@ -2,7 +2,7 @@
  * The texts of context sources that a run goes by, as the log names them.
  */
 
-/** Who wrote a text: the author of the agent, its user, or whoever made the folder it works on. */
+/** Who wrote a text: the author of the agent, its user, or the maker of the folder it works on. */
 export type SourceTrust = "author" | "user" | "project";
 
 /** A text of a context source. Its words are a blob of the session. */

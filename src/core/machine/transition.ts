@@ -33,7 +33,14 @@ import { isOutOfTime, nextStep, preparing, reachedLimit, runOf } from "./steps.j
 import { giveUp, giveUpHere, stopRun, withoutLast } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 
-/** The state after an event; the same object if the event does not apply. */
+/**
+ * The state after an event; the same object if the event does not apply.
+ * @example
+ * ```ts
+ * const log = await store.read("march");
+ * const state = log.reduce<State>((before, { event }) => transition(before, event), initialState);
+ * ```
+ */
 export function transition(state: State, event: Event): State {
   if (transitionTable[state.status][event.type] !== "applies") return state;
   const next = apply(state, event);

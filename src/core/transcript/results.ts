@@ -24,9 +24,9 @@ export type CallRecord = {
   readonly part: ToolCallPart;
   /** The input that would run now: after hooks and edits. */
   input: Json;
-  /** The tool that runs in the place of the one that the model named, if the call was mended. */
+  /** The tool that runs in the place of the one that the model named, if the call was repaired. */
   tool?: string;
-  /** How the call was mended. */
+  /** How the call was repaired. */
   repair?: Repair;
   /** The call was decided, so its `tool_call` event is public. */
   decided: boolean;

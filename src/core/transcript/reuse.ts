@@ -1,7 +1,7 @@
 /**
  * What two model calls in a row have in common: a provider's cache keeps the beginning of a request that stays the same.
  *
- * 1. It follows from the log alone. After a compaction nothing is known of the call before, whoever reads the log.
+ * 1. It follows from the log alone. After a compaction nothing is known of the call before, whichever process reads the log.
  * 2. A call that is sent the conversation as it is costs a comparison of two numbers. Only other lists are compared.
  */
 import { isSameJson } from "../data/json.js";

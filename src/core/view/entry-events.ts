@@ -30,6 +30,23 @@ import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdraw
  * @param before the state before the entry
  * @param after the state after it
  * @param questions gives the questions of child sessions: at least those of `questionPlaces`
+ *
+ * @example
+ * ```ts
+ * import { appendEntry, createTranscript, initialState, publicEvents, type State, transition } from "pawl/core";
+ *
+ * // What a log says: the state, the conversation, and what happened, without a store or a model.
+ * let state: State = initialState;
+ * const transcript = createTranscript();
+ * const log = await store.read("march");
+ * for (const entry of log) {
+ *   const before = state;
+ *   state = transition(before, entry.event);
+ *   appendEntry(transcript, entry);
+ *   for (const event of publicEvents("march", entry, transcript, before, state)) console.log(event.type);
+ * }
+ * console.log(state.status, transcript.messages.length);
+ * ```
  */
 export function publicEvents(
   sessionId: string,

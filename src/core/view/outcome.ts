@@ -138,6 +138,20 @@ function askedSince(call: Call, { stopping }: Calling): number | undefined {
 /**
  * The result of a run that has ended or waits for a person; null while the run goes on. The approvals are those of the
  * session itself, without those of child sessions.
+ *
+ * @example
+ * ```ts
+ * import { appendEntry, createTranscript, initialState, resultOf, type State, transition } from "pawl/core";
+ *
+ * let state: State = initialState;
+ * const transcript = createTranscript();
+ * for (const entry of await store.read("march")) {
+ *   state = transition(state, entry.event);
+ *   appendEntry(transcript, entry);
+ * }
+ * const result = resultOf("march", state, transcript);
+ * if (result?.status === "completed") console.log(result.text);
+ * ```
  */
 export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
   const { run } = transcript;

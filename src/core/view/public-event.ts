@@ -118,7 +118,7 @@ export type PublicEventBody =
       /** An abort or a limit cut the message off. It has the text that had come until then, and nothing else. */
       readonly cut?: true;
     }
-  /** The answer of this attempt was refused: whoever shows its deltas or its text takes them back. */
+  /** The answer of this attempt was refused: a consumer that shows its deltas or its text takes them back. */
   | {
       readonly type: "attempt_withdrawn";
       readonly runId: string;
@@ -132,7 +132,7 @@ export type PublicEventBody =
       readonly type: "tool_call";
       /** The arguments. */
       readonly input: Json;
-      /** How the call was mended. */
+      /** How the call was repaired. */
       readonly repair?: Repair;
     } & OfCall)
   /** The call started a child session, and waits for it. */
@@ -248,7 +248,7 @@ export type PublicEventBody =
       readonly usage: Usage;
       readonly durationMs: number;
     }
-  /** An attempt of a model call failed. Whoever shows its deltas takes them back. */
+  /** An attempt of a model call failed. A consumer that shows its deltas takes them back. */
   | {
       readonly type: "attempt_failed";
       readonly runId: string;

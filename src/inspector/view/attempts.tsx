@@ -70,7 +70,7 @@ function AttemptFacts({ attempt }: { readonly attempt: Attempt }) {
       <Fact name="first word" value={duration(firstDeltaMs)} about="Until the first piece of the answer came" />
       <Fact name="in" value={whole(inputTokens)} about="Tokens that the model read" />
       <Fact name="from cache" value={whole(cacheReadTokens)} about="Tokens that the provider had in its cache" />
-      <Fact name="new" value={whole(fresh)} about="Tokens that the provider read anew" />
+      <Fact name="new" value={whole(fresh)} about="Tokens that the provider had to read" />
       <Fact name="into cache" value={whole(cacheWriteTokens)} about="Tokens that the provider put into its cache" />
       <Fact name="out" value={whole(outputTokens)} about="Tokens that the model wrote" />
       <Fact name="cost" value={cost(costUsd)} />

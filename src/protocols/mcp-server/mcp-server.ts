@@ -11,7 +11,7 @@ export type McpServerSdk = Pick<typeof Sdk, "Server" | "createRequestStateCodec"
 /** How long a client may take to bring answers; seconds. */
 const stateSeconds = 7 * 24 * 60 * 60;
 
-/** What clients bring back with their answers is signed, and bound to whoever was asked. */
+/** What clients bring back with their answers is signed, and bound to the principal that was asked. */
 export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.RequestStateCodec<CallState> {
   const bind = (context: Sdk.ServerContext) => context.http?.authInfo?.clientId ?? "";
   return sdk.createRequestStateCodec<CallState>({ key, ttlSeconds: stateSeconds, bind });

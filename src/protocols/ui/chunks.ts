@@ -253,7 +253,7 @@ function availableCall({ callKey, name, input }: Named, known: Known): readonly 
 type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 
 /**
- * The input is told once more: whoever approves is shown all of it, and the call of a child session has no part in this
+ * The input is told once more: a person who approves is shown all of it, and the call of a child session has no part in this
  * message yet.
  */
 function questionChunks(event: Question, known: Known): readonly UiChunk[] {

@@ -67,6 +67,13 @@ export type Answers = {
    * Answers a waiting call of this session or of a child session. Resolves to `second` if somebody answered before, or
    * if the time to answer is over; the answer then has no effect.
    * @throws PawlError `no_such_call`; `bad_input` if the answer is to another input, or does not fit the question
+   *
+   * @example
+   * ```ts
+   * // `callKey` and `inputHash` are those of the question that the person saw.
+   * const place = await session.answer(callKey, { type: "deny", note: "Not this order." }, { by: "ada", inputHash });
+   * if (place === "second") console.log("Somebody has answered before.");
+   * ```
    */
   readonly answer: (
     callKey: string,

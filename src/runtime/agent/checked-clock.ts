@@ -59,7 +59,7 @@ function isTime(reading: unknown): reading is number {
 
 function faultOf(name: Name, reading: unknown): string {
   const shown = typeof reading === "number" ? String(reading) : `a value of type ${typeof reading}`;
-  return `The clock's ${name}() gives ${shown}; it must give milliseconds as a number. Mend the clock option, or find what has replaced Date.now or performance.now.`;
+  return `The clock's ${name}() gives ${shown}; it must give milliseconds as a number. Correct the clock option, or find what has replaced Date.now or performance.now.`;
 }
 
 function misconfigured(message: string): PawlError {

@@ -61,8 +61,8 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
     readonly canExecuteTool?: CanExecuteTool;
     /**
-     * Mends calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
-     * comments or trailing commas. Null: no call is mended.
+     * Repairs calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
+     * comments or trailing commas. Null: no call is repaired.
      */
     readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
@@ -80,7 +80,7 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
     readonly leaseMs?: number;
     /**
-     * Where other processes reach this one: `http://10.0.0.5:4111`, `https://…` or `unix:/path`. Whoever reads the store
+     * Where other processes reach this one: `http://10.0.0.5:4111`, `https://…` or `unix:/path`. Every reader of the store
      * sees it in the record of the lease. A server of another process gets deltas there (`createServer({ peers })`).
      */
     readonly address?: string;

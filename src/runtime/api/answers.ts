@@ -103,7 +103,7 @@ export function createAnswering(
         : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
     const who = by === undefined ? {} : { by };
     const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
-    // A tool that goes on with its question asks it anew in its next attempt. Others are asked once.
+    // A tool that goes on with its question asks it again in its next attempt. Others are asked once.
     const attempt = call.status === "running" ? `/${call.attempt}` : "";
     return post(`answer/${callKey}/tool/${asked.questionId}${attempt}`, body, state);
   }

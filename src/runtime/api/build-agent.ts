@@ -36,7 +36,8 @@ import { type AgentDefaults, compileParts, compileReached, type Surroundings } f
 import { runItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
 import { createIterator, type View } from "./iterate.js";
-import { createSession, type Session } from "./session.js";
+import { createSession } from "./session.js";
+import type { Session } from "./session-handle.js";
 import { type RunMethod, startRun } from "./start-run.js";
 
 /**

@@ -49,8 +49,8 @@ import { bindingOf } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
-import type { SendOptions } from "./session.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
+import type { SendOptions } from "./session-handle.js";
 import { sessionTools } from "./session-tools.js";
 
 /** The store that a client posts to. */
@@ -105,7 +105,7 @@ export type ClientSession = AnswersAndData & {
   readonly tools: () => Promise<readonly ToolSpecification[]>;
   /**
    * Sends input, as `Session.send` does. A process with the session's agent carries the run out, with the limits of that
-   * agent: a worker, or whoever holds the session. A session that does not exist begins with the agent that the option
+   * agent: a worker, or the process that holds the session. A session that does not exist begins with the agent that the option
    * `agent` names; in one that exists, `agent` means what it means in `Session.send`.
    * @throws PawlError `no_session` if the session does not exist and no agent is named; `session_busy`, `bad_input`
    */

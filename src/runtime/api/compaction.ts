@@ -22,7 +22,7 @@ export type CompactOptions = {
   readonly keep?: string;
   /** The person who asks. The log records it. */
   readonly by?: string;
-  /** Ends the wait for the outcome. The compaction is made all the same. */
+  /** Ends the wait for the outcome. The compaction is still made. */
   readonly signal?: AbortSignal;
 };
 

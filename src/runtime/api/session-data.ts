@@ -13,7 +13,7 @@ import { loadTranscript } from "../log/read-log.js";
 import { checkDataKey, dataValue, fits, tooLarge } from "../work/data-changes.js";
 import { checkWords } from "./check-answer.js";
 
-/** The data of a session, for whoever is outside its runs. */
+/** The data of a session, for code outside its runs. */
 export type DataAccess = {
   /** The session's data as it is committed, frozen. @throws PawlError `no_session` */
   readonly data: () => Promise<SessionData>;

@@ -1,19 +1,16 @@
 /**
- * The public handle of a session: sends messages to it, and reads its results, events and state.
+ * Makes the public handle of a session: sends messages to it, and reads its results, events and state.
  */
 
 import { freeze } from "../../core/data/freeze.js";
-import type { Message } from "../../core/data/message.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { childCallsOf } from "../../core/machine/parent.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
-import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import {
   checkResumeOptions,
   checkSeedOptions,
@@ -25,17 +22,8 @@ import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/co
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { compileLocalOptions, type ResumeOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import {
-  checkRunId,
-  type Input,
-  inputBody,
-  type OutputOptions,
-  type Sender,
-  type StartOptions,
-  type SteerOptions,
-  sessionInfo,
-} from "../agent/run-input.js";
-import type { EventsOptions, FamilyItem, ItemsOf, StreamItem } from "../agent/stream-types.js";
+import { checkRunId, type Input, inputBody, sessionInfo } from "../agent/run-input.js";
+import type { ItemsOf } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
@@ -48,121 +36,11 @@ import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
-import { type CompactMethod, createCompact } from "./compaction.js";
+import { createCompact } from "./compaction.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
-import { createDataAccess, type DataAccess } from "./session-data.js";
+import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
-
-/** The options of an input that is sent to a session. */
-export type SendOptions = Pick<
-  StartOptions,
-  | "signal"
-  | "runId"
-  | "limits"
-  | "agent"
-  | "systemPrompt"
-  | "activeTools"
-  | "toolChoice"
-  | "interactive"
-  | "providerOptions"
-  | "model"
-  | "settings"
-  | "output"
-> & {
-  /**
-   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
-   * the next model call. "reject": `send` throws `session_busy`.
-   */
-  readonly mode?: "queue" | "steer" | "reject";
-  /** As in `run`, without functions: any process may carry the run out. */
-  readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
-} & Sender &
-  SteerOptions;
-
-type AnswersAndData = Answers & DataAccess;
-
-/** A handle of a session. Reading an unknown session throws a PawlError `no_session`. */
-export type Session = AnswersAndData & {
-  /** The id of the session. */
-  readonly id: string;
-  /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
-  readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /**
-   * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
-   * or `UIMessage`s of the AI SDK. Resolves when it is durable.
-   * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
-   */
-  readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
-  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
-  readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
-  /**
-   * Aborts the run under way, or the named run, which may still be queued. A run that this process is just requesting is
-   * aborted, too. @throws PawlError `no_session`, `bad_input`
-   */
-  readonly abort: AbortMethod;
-  /**
-   * Sums the conversation up now, also if it would still fit. In a run that is under way, this comes before its next model
-   * call, and messages that no model has seen yet stay. Whoever holds the session does it, and resolves to what became of
-   * it. A compaction that is under way already is the one. `abort` at rest stops it.
-   * @throws PawlError `no_session`, `bad_input`, `store_failed`
-   */
-  readonly compact: CompactMethod;
-  /**
-   * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
-   * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
-   * that run.
-   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
-   */
-  readonly resume: Resume;
-  /**
-   * Leaves the session and its child sessions to other processes: starts nothing more of them here, waits up to `graceMs`
-   * milliseconds (default: 5,000) for running calls, and gives the leases back. Whoever waits here for a run gets the result
-   * `interrupted`, with the reason `left`. The session is due for others then, and `resume` takes it up again. Does nothing if
-   * the session is not in this process.
-   * @throws PawlError `store_failed` if the store does not say which children there are; the session itself is left
-   */
-  readonly leave: (options?: { readonly graceMs?: number }) => Promise<void>;
-  /**
-   * The result of the named run or, without a name, of the present or last run; null if there is none, or if the run has
-   * neither ended nor waits for somebody. @throws PawlError `no_session`, `no_such_run`
-   */
-  readonly result: (runId?: string) => Promise<RunResult | null>;
-  /**
-   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
-   * the copy.
-   * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
-   */
-  readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
-  /**
-   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
-   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
-   * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
-   */
-  readonly replay: (options?: ReplayOptions) => Promise<Replay>;
-  /** The committed state of the session. */
-  readonly state: () => Promise<State>;
-  /** The conversation as the model sees it. */
-  readonly messages: () => Promise<readonly Message[]>;
-  /**
-   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
-   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
-   */
-  readonly events: {
-    (
-      options: EventsOptions & {
-        /** The items of child sessions come, too. */
-        readonly children: true;
-      },
-    ): AsyncGenerator<FamilyItem, void, undefined>;
-    (options?: EventsOptions): AsyncGenerator<StreamItem, void, undefined>;
-  };
-};
-
-/** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
-export type Resume = {
-  <Output>(options: ResumeOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
-  (options?: ResumeOptions): Promise<RunResult>;
-};
+import type { Resume, SendOptions, Session } from "./session-handle.js";
 
 /** What a session needs of its process. */
 export type SessionDependencies = {
@@ -187,7 +65,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
-  /** The driver commits it if the session is driven here, so whoever sent it finds it in the log. */
+  /** The driver commits it if the session is driven here, so the sender finds it in the log. */
   const postData = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 

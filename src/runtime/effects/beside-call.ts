@@ -37,7 +37,7 @@ export type BesideCall = {
   readonly cancellation: Cancellation;
   /** Whether deltas are held back until all hooks let the answer pass. */
   readonly holds: boolean;
-  /** Takes deltas on their way to whoever watches. */
+  /** Takes deltas on their way to those who watch. */
   readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
   /** Resolves when the stream has ended and all hooks have answered. Publishes what was held back if all let it pass. */
   readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Verdict>;

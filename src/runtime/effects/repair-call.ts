@@ -1,10 +1,10 @@
 /**
- * Mends a call that cannot be used as the model wrote it (TOOL-16).
+ * Repairs a call that cannot be used as the model wrote it (TOOL-16).
  *
  * 1. The built-in repairs come first: names that are near, and JSON with fences, comments or trailing commas. The
  *    author's function is asked about what is left.
  * 2. A call is repaired once. What comes out is checked like any other call.
- * 3. A slip in a name never leads to a tool that may change something: only a name that is the same but for case and
+ * 3. A mistake in a name never leads to a tool that may change something: only a name that is the same except for case and
  *    separators does. Nor does the author's function lead from a read-only tool to another kind.
  */
 import { parseJson } from "../../core/data/json.js";

@@ -6,7 +6,7 @@
 export const afterTurn: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
 
-/** What never settles: whoever waits for it is let go. */
+/** What never settles: its waiters are let go. */
 export function never(): Promise<never> {
   return new Promise(() => {});
 }

@@ -1,6 +1,6 @@
 /**
- * A history in messages of the inbox. Such a message is bounded, so the history waits in blobs, and whoever takes the
- * message reads them first.
+ * A history in messages of the inbox. Such a message is bounded, so the history waits in blobs, and the process that
+ * takes the message reads them first.
  */
 import type { Message } from "../../core/data/message.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";

@@ -109,7 +109,7 @@ export function followLog(options: FollowOptions): Following {
     }
   }
 
-  /** Anyone who follows a session on while it is active needs the transcript; whoever may take over needs the state. */
+  /** Anyone who follows a session on while it is active needs the transcript; a process that may take over needs the state. */
   function forget(): void {
     if (isResting(state) || isWaiting(state)) follower = null;
     state = initialState;

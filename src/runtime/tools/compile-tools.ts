@@ -54,7 +54,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
   }
 }
 
-/** A call that failed may have had an effect all the same. */
+/** A call that failed may still have had an effect. */
 function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): void {
   if (retry === undefined || readOnly === true || recover === "rerun" || durable === true) return;
   throw new PawlError(

@@ -1,6 +1,6 @@
 /**
- * Says in words why a value does not fit a JSON Schema: what was wanted, and what was there. A model mends its call by
- * these words.
+ * Says in words why a value does not fit a JSON Schema: what was wanted, and what was there. A model corrects its call
+ * by these words.
  *
  * The words are bounded: a long text is quoted in part, and a list or an object by its size.
  */

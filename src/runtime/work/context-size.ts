@@ -81,8 +81,8 @@ export function isNearLimit(inputTokens: number | undefined, context: EffectCont
 }
 
 /**
- * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has refused
- * it all the same, and the cut must make it smaller than it is.
+ * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has still
+ * refused it, and the cut must make it smaller than it is.
  */
 export function cutOf(run: StateOfRun, context: EffectContext, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = context;

@@ -3,7 +3,7 @@
  *
  * 1. Changes are applied where the commit is composed, to the data as it stands there: the last commit wins by key.
  * 2. Changes belong to one attempt of a call. Those of an attempt that came to nothing are never committed.
- * 3. The data never takes more than its bound: a change that does not fit is refused, and whoever made it is told.
+ * 3. The data never takes more than its bound: a change that does not fit is refused, and its maker is told.
  */
 import { freeze } from "../../core/data/freeze.js";
 import { isDangerousKey } from "../../core/data/json.js";

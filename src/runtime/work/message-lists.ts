@@ -33,7 +33,7 @@ export type CheckedList =
   | { readonly ok: false; readonly reason: string };
 
 export type ListRules = {
-  /** Messages that were shown to whoever gives the list. The list may hold these very objects; others are copied. */
+  /** Messages that were shown to the giver of the list. The list may hold these very objects; others are copied. */
   readonly known: Iterable<Message>;
   /** The message of a provider that paused: the list must end with it. */
   readonly paused?: Message;

@@ -183,7 +183,7 @@ async function read(
   const specifications = found.specifications ?? specificationsIn(await textOf(toolsHash));
   if (lost.length === 0) return { type: "found", systemPrompt, specifications };
   known.missing = [...known.missing.filter((hash) => !lost.includes(hash)), ...lost];
-  const message = `What the log names for this model call is not in the store (blob ${lost.join(", blob ")}): the step is prepared anew.`;
+  const message = `What the log names for this model call is not in the store (blob ${lost.join(", blob ")}): the step is prepared again.`;
   return { type: "missing", message };
 }
 

@@ -3,7 +3,7 @@
  *
  * 1. It looks at the store when it begins, when an event tells that another process may hold the session now, and when the
  *    connection has ended: at once, and then every second while a process that may be reached holds the session.
- * 2. It keeps the message that is being streamed, so that whoever joins is told it.
+ * 2. It keeps the message that is being streamed, so that it can be told to those who join.
  * 3. What it says of the log are places only: events come from the store.
  */
 import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";

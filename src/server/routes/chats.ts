@@ -183,8 +183,8 @@ function sessionIdOf(principal: Principal, chat: string): string {
 }
 
 /**
- * The session, sent to without its agent, and read from its agent if that is here: then it has deltas. Whoever may approve
- * sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
+ * The session, sent to without its agent, and read from its agent if that is here: then it has deltas. A principal that may
+ * approve sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
  */
 export function postedSession(
   principal: Principal,

@@ -1,6 +1,6 @@
 /**
  * The inspector: an empty page and its two files, which anybody may load. All that it shows comes from the other routes,
- * which let in whoever has the key of a start link (SEC-2).
+ * which let in those who have the key of a start link (SEC-2).
  */
 
 import type { Answer } from "../answer.js";

@@ -27,7 +27,7 @@ export const pageRoutes: readonly Route[] = [
     action: "code",
     scope: "admin",
     about:
-      "Makes a start link for one page that acts as whoever asks: its fragment is `#start=CODE`. It is good once, for ten minutes.",
+      "Makes a start link for one page that acts as the asking principal: its fragment is `#start=CODE`. It is good once, for ten minutes.",
     body: objectOf({}),
     gives: { 201: "{ code }" },
     answers: { 201: answers.code },

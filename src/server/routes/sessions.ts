@@ -231,7 +231,7 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }
 
-/** A session is bound to the folder of its agent, so that whoever carries it out has the same one. */
+/** A session is bound to the folder of its agent, so that the process that carries it out has the same one. */
 export function rootOf(agent: Agent | undefined): { readonly root?: string } {
   const root = agent?.options.root;
   return root === undefined ? {} : { root };

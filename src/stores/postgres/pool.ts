@@ -38,7 +38,7 @@ export async function openPool(url: string, { connections, isUnlimited = false }
 
 /**
  * Waits for connections to end, and not for long. The timer keeps the process alive meanwhile: connections without work do not, and
- * whoever waits for this would never go on.
+ * the code that waits for this would never go on.
  */
 async function ended(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

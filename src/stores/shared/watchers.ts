@@ -36,7 +36,7 @@ export function createWatchers(): Watchers {
   };
 }
 
-/** Calls those that listen by now. If one throws, the others are called all the same. */
+/** Calls those that listen by now. If one throws, the others are still called. */
 function tell(listeners: ReadonlySet<Listener>, change: StoreChange): void {
   for (const listener of listeners)
     try {

@@ -1,6 +1,6 @@
 /**
  * Checkpoints for a SQLite that must not make them by itself. Before 3.51.3, a checkpoint that runs while a writer begins the log
- * anew can damage the file.
+ * again can damage the file.
  *
  * 1. A checkpoint runs only while another connection of ours holds the write lock: nobody can begin the log again meanwhile.
  * 2. Nobody waits for a checkpoint, and no commit fails with it: while somebody else writes, or the disk is full, the log grows on.

@@ -1,5 +1,5 @@
 /**
- * Checks a session by its stored data alone, whoever wrote it and however often the process died.
+ * Checks a session by its stored data alone, whichever process wrote it and however often the process died.
  */
 import type { Store } from "../../ports/store.js";
 import type { Invariant } from "../world/history.js";
