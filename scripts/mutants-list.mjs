@@ -522,7 +522,7 @@ export const mutants = [
   {
     name: "the settings of a call are not sent",
     file: "src/runtime/effects/model-request.ts",
-    find: "    ...transcript.settings,\n",
+    find: "  if (transcript.settings !== null) Object.assign(request, transcript.settings);\n",
     replace: "",
     check: "tests",
     tests: "test/runtime/model-settings.test.ts",

@@ -2,7 +2,7 @@
  * Estimates how many tokens texts, messages and requests take. It contains no model's vocabulary.
  *
  * 1. A provider's count takes precedence. Only the messages after it are estimated (CTX-7).
- * 2. Each message is estimated once, so a step costs only its new messages.
+ * 2. A step costs only its new messages: an estimate of a message is kept, unless a provider's count is about to include it.
  * 3. If a tokenizer throws or returns no valid count, the built-in estimate replaces it and the run goes on.
  */
 import type { FilePart, Message, ToolOutput } from "../core/data/message.js";
@@ -29,10 +29,14 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
     return (tokenizer === undefined ? undefined : countedBy(tokenizer, value)) ?? estimateTokens(value);
   }
 
+  function estimate({ parts }: Message): number {
+    return sum<Message["parts"][number]>(parts, (part) => partTokens + tokensOfPart(part, text)) + messageTokens;
+  }
+
   function message(value: Message): number {
     let tokens = messages.get(value);
     if (tokens === undefined) {
-      tokens = sum(value.parts, (part) => partTokens + tokensOfPart(part, text)) + messageTokens;
+      tokens = estimate(value);
       messages.set(value, tokens);
     }
     return tokens;
@@ -61,7 +65,7 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
       let tokens = measured.tokens;
       for (let index = measured.messages; index < next.messages.length; index++) {
         const added = next.messages[index];
-        if (added !== undefined) tokens += message(added);
+        if (added !== undefined) tokens += messages.get(added) ?? estimate(added);
       }
       return { tokens, counted: measured.tokens };
     },

@@ -8,15 +8,17 @@ import type { AssistantMessage } from "../data/message.js";
  * the message belongs to the first call with its id.
  */
 export function withUniqueIds(ids: Set<string>, message: AssistantMessage): AssistantMessage {
-  const renamed = new Map<string, string[]>();
+  let renamed: Map<string, string[]> | null = null;
   let changed = false;
   const parts = message.parts.map((part) => {
     if (part.type !== "tool_call" && part.type !== "tool_result") return part;
     const original = part.toolCallId;
-    const toolCallId = part.type === "tool_call" ? freeId(ids, original) : (renamed.get(original)?.shift() ?? original);
+    const toolCallId =
+      part.type === "tool_call" ? freeId(ids, original) : (renamed?.get(original)?.shift() ?? original);
     if (part.type === "tool_call") {
       ids.add(toolCallId);
-      if (part.providerExecuted === true) renamed.set(original, [...(renamed.get(original) ?? []), toolCallId]);
+      if (part.providerExecuted === true)
+        renamed = (renamed ?? new Map()).set(original, [...(renamed?.get(original) ?? []), toolCallId]);
     }
     if (toolCallId === original) return part;
     changed = true;

@@ -93,9 +93,13 @@ export type ShownResults = {
   keptSeq: number;
 };
 
+/** In bytes: a note in the place of a smaller result would save nothing. So it is always shown. */
+export const leastLeftOutBytes = 400;
+
+/** Only of results that may be left out, or hold files: to remember one costs more than all else that is done with it here. */
 const seqs = new WeakMap<ToolResultPart, number>();
 
-/** The entry that holds the output of a result that a transcript shows. */
+/** The entry that holds the output of a result that a transcript may show a note for. */
 export function seqOfShown(part: ToolResultPart): number | undefined {
   return seqs.get(part);
 }
@@ -103,10 +107,16 @@ export function seqOfShown(part: ToolResultPart): number | undefined {
 /** A result as the model is shown it. Also notes its entry and whether it holds files. */
 export function noteShown(results: ShownResults, call: CallRecord): ToolResultPart {
   const part = shownOutput(call);
-  if (call.result !== undefined) seqs.set(part, call.result.seq);
+  if (call.result !== undefined && !isSmall(part.output)) seqs.set(part, call.result.seq);
   if (part.output.type === "content") results.hasFiles = true;
   if (call.result !== undefined) noteKept(results, call.result);
   return part;
+}
+
+/** Without a count of bytes: a UTF-16 unit takes at most three. */
+function isSmall(output: ToolOutput): boolean {
+  if (output.type === "json") return typeof output.value !== "object" && typeof output.value !== "string";
+  return output.type === "text" && output.text.length * 3 < leastLeftOutBytes;
 }
 
 /** Notes an output that was cut, or that holds files: some models cannot be shown those. */

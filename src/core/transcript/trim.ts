@@ -9,16 +9,13 @@
 import { freeze } from "../data/freeze.js";
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";
 import { leftOutResultText } from "./loop-prompts.js";
-import { seqOfShown, textOfOutput } from "./results.js";
+import { leastLeftOutBytes, seqOfShown, textOfOutput } from "./results.js";
 import type { Transcript } from "./transcript-record.js";
 
 type Shown = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
 
 /** The bytes that an image or another file counts for. */
 const fileBytes = 6_400;
-
-/** The size below which a note instead of the result saves nothing. */
-const leastBytes = 400;
 
 const sizes = new WeakMap<ToolResultPart, number>();
 const views = new WeakMap<ToolMessage, { readonly left: number; readonly message: ToolMessage }>();
@@ -42,7 +39,7 @@ function leftOut(messages: readonly Message[], budget: number): ReadonlySet<Tool
     if (message.role !== "tool") continue;
     for (const part of message.parts) {
       const bytes = sizeOf(part);
-      if (bytes < leastBytes) continue;
+      if (bytes < leastLeftOutBytes) continue;
       shown.push({ message, part, bytes });
       total += bytes;
     }

@@ -37,6 +37,9 @@ export type Committer = {
   seq: number;
 };
 
+const committed: WriteResult = { type: "committed" };
+const released: WriteResult = { type: "released" };
+
 const busyRetries = 20;
 const busyWaitMs = 50;
 
@@ -75,10 +78,12 @@ export async function commit(
       if (result.seq !== last)
         throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
       committer.seq = last;
-      if (!release && !hold.isSure()) onUnsure();
-      while (!release && !hold.isSure())
+      if (release) return released;
+      if (hold.isSure()) return committed;
+      onUnsure();
+      while (!hold.isSure())
         if (!(await hold.makeSure())) return { type: "failed", closing: { type: "interrupted", reason: "lease_lost" } };
-      return { type: release ? "released" : "committed" };
+      return committed;
     }
     if (result.type === "inbox_not_empty") {
       const written = await commit(committer, steps, state, { ...beside, release: false });

@@ -15,7 +15,7 @@ import type { AnyTool, PermissionRequest } from "../../ports/tool.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
 import { callWithContext } from "../hooks/call-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
+import { type Coroutine, type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import type { SettledCall } from "../lib/time-limit.js";
 import type { EffectContext } from "../work/effect-context.js";
@@ -49,19 +49,20 @@ export type AskedCall = {
   readonly isEdited: boolean;
 };
 
-export function* askAuthor(
+export function askAuthor(call: AskedCall, context: EffectContext, cancellation: Cancellation): Waiting<AuthorAnswer> {
+  const { needsApproval } = call.tool;
+  if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
+    return askChecks(call, context, cancellation);
+  // Almost every call: there is nothing to ask.
+  return wait(call.isEdited || !needsApproval ? notAsked : plainlyNeeded);
+}
+
+function* askChecks(
   { record, tool, validated, isEdited }: AskedCall,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<AuthorAnswer> {
-  const { canExecuteTool, clock } = context.parts;
-  // Almost every call: there is nothing to ask.
-  if (canExecuteTool === undefined && typeof tool.needsApproval !== "function")
-    return {
-      permission: plainlyAllowed,
-      need: isEdited || !tool.needsApproval ? noNeed : plainNeed,
-      records: noRecords,
-    };
+  const { clock } = context.parts;
   const startedAt = clock.elapsed();
   const records: HookRecord[] = [];
   const note = (name: string, failure: CheckFailure | undefined) => {
@@ -78,10 +79,10 @@ export function* askAuthor(
   return { ...permission, need, records };
 }
 
-const plainlyAllowed: PlainPermission = { verdict: "allow" };
-const noNeed: ApprovalNeed = { isNeeded: false };
-const plainNeed: ApprovalNeed = { isNeeded: true };
 export const noRecords: readonly HookRecord[] = [];
+const plainlyAllowed: PlainPermission = { verdict: "allow" };
+const notAsked: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: false }, records: noRecords };
+const plainlyNeeded: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: true }, records: noRecords };
 
 /** Asks the permission check alone, about a call that the provider runs. */
 export function* askPermission(

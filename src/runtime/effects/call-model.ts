@@ -142,15 +142,26 @@ function settle(
   context: EffectContext,
 ): SettledAttempt {
   const { model } = modelOf(context);
-  const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
-  const step = { runId, modelCallIndex, attempt, model: model.id, timing, ...resends };
   const end = endOf(assembly);
+  const failed = (refusal: Refusal, beside: Pick<FailedAttempt, "usage" | "partial">): FailedAttempt => {
+    const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
+    return {
+      type: "model_failed",
+      runId,
+      modelCallIndex,
+      attempt,
+      model: model.id,
+      timing,
+      ...resends,
+      ...refusal,
+      ...beside,
+    };
+  };
   if (end.type === "failed") {
     const { failure } = end;
     const next = afterFailure(failure, timing.startedAt, context);
     const partial = failure.kind === "cancelled" ? cutOffText(assembly) : undefined;
-    const beside = defined({ usage: usageOfFailure(end, context), partial });
-    return { type: "model_failed", ...step, failure, next, ...beside };
+    return failed({ failure, next }, defined({ usage: usageOfFailure(end, context), partial }));
   }
   const message = messageOf(assembly);
   const { finishReason, usage, providerMetadata } = end;
@@ -158,22 +169,31 @@ function settle(
   const refusal = isTooLong(assembly, message, providerMetadata)
     ? tooLong
     : refusalOf(message, finishReason, timing.startedAt, context);
-  if (refusal !== undefined)
-    return { type: "model_failed", ...step, ...refusal, usage: countedUsage({ ...usage, partial: true }, context) };
+  if (refusal !== undefined) return failed(refusal, { usage: countedUsage({ ...usage, partial: true }, context) });
   const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, context);
   if (isFull && context.state.status === "model_running" && canCompact(context.state, context))
-    return { type: "model_failed", ...step, ...contextFull, usage: countedUsage(usage, context) };
-  return {
+    return failed(contextFull, { usage: countedUsage(usage, context) });
+  const finished: Begun<Extract<SettledAttempt, { type: "model_finished" }>> = {
     type: "model_finished",
-    ...step,
+    runId,
+    modelCallIndex,
+    attempt,
+    model: model.id,
+    timing,
     message,
     finishReason,
-    ...(isFull ? { cut: "context" as const } : {}),
     usage: countedUsage(usage, context),
-    ...(providerMetadata === undefined ? {} : { providerMetadata }),
-    ...(warnings === null ? {} : { warnings }),
   };
+  // Key by key: each spread in a literal is a walk over its keys.
+  if (assembly.resends > 0) finished.resends = assembly.resends;
+  if (isFull) finished.cut = "context";
+  if (providerMetadata !== undefined) finished.providerMetadata = providerMetadata;
+  if (warnings !== null) finished.warnings = warnings;
+  return finished;
 }
+
+type FailedAttempt = Extract<SettledAttempt, { type: "model_failed" }>;
+type Begun<Event> = { -readonly [Key in keyof Event]: Event[Key] };
 
 /** Usage with its cost. If a provider leaves counts out, the usage is partial: at least what is known. */
 function countedUsage(usage: Usage, context: EffectContext): Usage {

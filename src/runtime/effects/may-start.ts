@@ -7,11 +7,16 @@
  * 1. Nothing waits between this look and the call. Only a pause of the process in the middle of its own code comes between.
  */
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
-import type { EffectContext } from "../work/effect-context.js";
+import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
+import type { EffectContext, Hold } from "../work/effect-context.js";
 
 /** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
-export function* mayStart({ hold }: EffectContext, cancellation: Cancellation): Coroutine<boolean> {
+export function mayStart({ hold }: EffectContext, cancellation: Cancellation): Waiting<boolean> {
+  if (cancellation.isCancelled) return wait(false);
+  return hold.isSure() ? wait(true) : makeSure(hold, cancellation);
+}
+
+function* makeSure(hold: Hold, cancellation: Cancellation): Coroutine<boolean> {
   while (!cancellation.isCancelled) {
     if (hold.isSure()) return true;
     if (!(yield* wait(hold.makeSure()))) return false;

@@ -1,7 +1,7 @@
 /**
  * The request of a model call: the conversation, and the run's options, or the options that hooks chose for this step instead.
  */
-import { freeze } from "../../core/data/freeze.js";
+import { freeze, freezeInside } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
@@ -77,42 +77,33 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
   const isSummary = state.status === "model_running" && state.purpose === "summary";
   const asked = transcript.run?.options;
   const choices = transcript.run?.choices;
-  const { activeTools, providerOptions, output } = { ...asked, ...choices };
+  const activeTools = choices?.activeTools ?? asked?.activeTools;
+  const providerOptions = choices?.providerOptions ?? asked?.providerOptions;
   const toolChoice = choices?.toolChoice ?? toolChoiceAt(asked?.toolChoice, modelCallIndex);
-  const identity = { sessionId, runId, modelCallIndex, attempt };
-  const shape = output === undefined || isSummary ? undefined : askedOutput(output);
+  const shape = asked?.output === undefined || isSummary ? undefined : askedOutput(asked.output);
   const systemPrompt = withOutputPrompt(texts.systemPrompt, shape);
-  const options = {
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(shape === undefined ? {} : { responseFormat: shape.responseFormat }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-    ...transcript.settings,
-  };
-  if (isSummary)
-    return freeze({
-      messages: Object.freeze([...messages, summaryRequest]),
-      tools: [],
-      toolChoice: "none",
-      ...identity,
-      ...options,
-    });
   const { specifications } = texts;
-  const tools =
+  const offered =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
-  const choice = toolChoice === undefined || !isOffered(toolChoice, tools) ? {} : { toolChoice };
-  // The new keys come first: to add keys to a copy is twenty times slower.
-  if (messages.length <= mostCopied)
-    return freeze({ messages: Object.freeze(messages.slice()), tools, ...identity, ...options, ...choice });
-  const firstMessages = firstOf(messages);
-  const request = {
-    get messages() {
-      return firstMessages();
-    },
-    tools,
-    ...freeze({ ...identity, ...options, ...choice }),
-  };
+  const tools = isSummary ? noTools : offered;
+  // Key by key: each spread in a literal is a walk over its keys.
+  const request: Begun<ModelRequest> = { messages: noMessages, tools, sessionId, runId, modelCallIndex, attempt };
+  if (systemPrompt !== undefined) request.systemPrompt = systemPrompt;
+  if (shape !== undefined) request.responseFormat = shape.responseFormat;
+  if (providerOptions !== undefined) request.providerOptions = providerOptions;
+  if (transcript.settings !== null) Object.assign(request, transcript.settings);
+  if (isSummary) request.toolChoice = "none";
+  else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
+  freezeInside(request);
+  const sent = isSummary ? [...messages, summaryRequest] : messages;
+  if (sent.length <= mostCopied) request.messages = Object.freeze(sent.slice());
+  else Object.defineProperty(request, "messages", { get: firstOf(sent) });
   return Object.freeze(request);
 }
+
+type Begun<Made> = { -readonly [Key in keyof Made]: Made[Key] };
+const noMessages: readonly Message[] = Object.freeze([]);
+const noTools: readonly ToolSpecification[] = Object.freeze([]);
 
 /** A longer conversation is copied when the model reads it. To copy it for each step would cost more than the step. */
 const mostCopied = 4_000;

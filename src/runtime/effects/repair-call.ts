@@ -20,12 +20,12 @@ import { callWithContext } from "../hooks/call-hooks.js";
 import { jsonIn } from "../hooks/check-return.js";
 import { mostInputBytes } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { type Coroutine, wait } from "../lib/coroutine.js";
+import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { rawTextOf, validatedInput } from "../work/tool-input.js";
-import { failureRecord } from "./author-checks.js";
+import { failureRecord, noRecords } from "./author-checks.js";
 import { permissionContext, sentMessages } from "./permission-context.js";
 import { unknownTool } from "./prompts.js";
 
@@ -40,18 +40,28 @@ export type Mended = {
 type Offered = (name: string) => CompiledTool | undefined;
 
 /** @param offered the tools that this run may use, by name */
-export function* repairCall(
+export function repairCall(
   record: CallRecord,
+  offered: Offered,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Waiting<Mended> {
+  const repairToolCall = authorsRepair(context);
+  const plain: Mended = { name: record.part.name, record, records: noRecords };
+  if (repairToolCall === null || record.part.approvalId !== undefined) return wait(plain);
+  const first = offered(plain.name);
+  if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined) return wait(plain);
+  return mend(plain, repairToolCall, offered, context, cancellation);
+}
+
+function* mend(
+  plain: Mended,
+  repairToolCall: RepairToolCall | undefined,
   offered: Offered,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Mended> {
   const { tools } = context.parts;
-  const repairToolCall = authorsRepair(context);
-  const plain: Mended = { name: record.part.name, record, records: [] };
-  if (repairToolCall === null || record.part.approvalId !== undefined) return plain;
-  const first = offered(plain.name);
-  if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined) return plain;
   const mended = withJson(
     withName(
       plain,

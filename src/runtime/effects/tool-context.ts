@@ -46,19 +46,21 @@ export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext 
   const { effect, record, context, signal } = call;
   const { sessionId, parts, hearers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
-  return {
-    get signal() {
-      return signal();
-    },
+  // The getters come last, and no spread with them: V8 adds all members behind a getter one by one, as to a dictionary.
+  const made: ToolContext = {
     toolCallId: record.part.toolCallId,
     idempotencyKey: callKey,
     attempt,
     sessionId,
     runId,
-    ...principalIn(state),
     deps: depsOf(parts, sessionId, runId),
     services: parts.services,
     progress: (note) => publishProgress(hearers, callKey, note),
+    step: ((...step) => stepsOf(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
+    ask: ((question) => stepsOf(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
+    get signal() {
+      return signal();
+    },
     get messages() {
       return seenMessages(transcript, work.sent);
     },
@@ -66,9 +68,8 @@ export function toolContextOf(call: ContextedCall, work: ToolWork): ToolContext 
       work.data ??= createToolData(effect, context);
       return work.data;
     },
-    step: ((...step) => stepsOf(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
-    ask: ((question) => stepsOf(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],
   };
+  return Object.assign(made, principalIn(state));
 }
 
 function stepsOf(call: ContextedCall, work: ToolWork): ToolSteps {

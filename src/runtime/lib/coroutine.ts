@@ -32,8 +32,8 @@ function self<This>(this: This): This {
 }
 
 /** The result. It is a promise from the first promise on that the coroutine waits for. */
-export function runCoroutine<Result>(coroutine: Coroutine<Result>): MaybePromise<Result> {
-  return advance(coroutine, coroutine.next());
+export function runCoroutine<Result>(coroutine: Waiting<Result>): MaybePromise<Result> {
+  return "value" in coroutine ? coroutine.value : advance(coroutine, coroutine.next());
 }
 
 function advance<Result>(

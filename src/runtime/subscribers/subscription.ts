@@ -235,7 +235,12 @@ function noted(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
   if ("seq" in item) subscription.seen = behindEvent(item);
-  return Object.isFrozen(item) ? item : freezeInside(item);
+  return isFlat(item) || Object.isFrozen(item) ? item : freezeInside(item);
+}
+
+/** Events that hold nothing but texts and numbers: half of those of a step. */
+function isFlat({ type }: StreamItem): boolean {
+  return type === "text" || type === "reasoning" || type === "call_start";
 }
 
 /** The events of the log behind the last event that the consumer got. */
