@@ -1,13 +1,16 @@
 /**
  * What the inspector asks for until a session is on screen, over HTTP: sessions of 10 to 10,000 steps that were never compacted,
  * in a SQLite file. *First* is the first page that this process serves of the session, *again* the median of those after it.
+ * Then the page itself, in Chromium: see inspector-page.mjs.
  */
+import { existsSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
-import { createAgent } from "../dist/index.js";
+import { createAgent, createMemoryStore } from "../dist/index.js";
 import { createServer, createToken } from "../dist/server/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
+import { measurePage, sizesOfPage } from "./inspector-page.mjs";
 import { machine, median, table } from "./report.mjs";
 
 const output = "one line of what the file holds, as long as lines are\n".repeat(4);
@@ -89,13 +92,46 @@ async function measure(folder, steps) {
   return row;
 }
 
+/** The page with a session of so many steps, and what it should be: section *Figures* of docs/performance.md. */
+async function pageOf(steps) {
+  const store = createMemoryStore();
+  const limits = { maxSteps: steps + 1, onRepeatedCall: "ignore" };
+  await createAgent({ model: modelOf(steps), tools: [read], store, limits }).run("Look.", { sessionId: "long" });
+  return measurePage(store, { sessionId: "long", steps, end: "Done." });
+}
+
+const kilobytes = (bytes) => `${(bytes / 1_000).toFixed(1)} kB`;
+const milliseconds = (ms) => `${ms.toFixed(1)} ms`;
+
+function tellPage(steps, { script, style }, page) {
+  const on = `${steps.toLocaleString("en")} steps on screen`;
+  const rows = [
+    ["the script, packed", "≤ 60 kB", kilobytes(script)],
+    ["the style sheet, packed", "–", kilobytes(style)],
+    ...(page === null
+      ? []
+      : [
+          [`${on}, the first time`, "≤ 1,000 ms", milliseconds(page.first)],
+          [`${on}, again (median of 9)`, "≤ 1,000 ms", milliseconds(page.again)],
+          ["a frame of scrolling to random places, p50", "–", milliseconds(page.scrollMedian)],
+          ["a frame of scrolling to random places, p95", "≤ 33 ms", milliseconds(page.scroll95)],
+          ["rows in the document", "–", String(page.rows)],
+        ]),
+  ];
+  console.log(`\n${table(["the page", "target", "now"], rows)}`);
+  if (page === null) console.log("\nWithout Chromium's driver the page is not opened: npm run check-tools");
+}
+
 export async function run({ quick, json }) {
   const rows = await inFolder(async (folder) => {
     const measured = [];
     for (const steps of quick ? [10, 1_000] : [10, 1_000, 10_000]) measured.push(await measure(folder, steps));
     return measured;
   });
-  if (json) return void console.log(JSON.stringify(rows));
+  const pageSteps = quick ? 1_000 : 10_000;
+  const hasDriver = existsSync("scripts/checks/node_modules/playwright-core/package.json");
+  const [sizes, page] = [await sizesOfPage(), hasDriver ? await pageOf(pageSteps) : null];
+  if (json) return void console.log(JSON.stringify({ rows, sizes, page }));
   console.log(`${machine()}; milliseconds.\n`);
   const heads = ["steps", "first", "again", "all steps"];
   console.log(
@@ -107,4 +143,5 @@ export async function run({ quick, json }) {
       ]),
     ),
   );
+  tellPage(pageSteps, sizes, page);
 }

@@ -6,7 +6,8 @@ const benches = {
   "first-frame": "how soon the prompt of the conversation is there, and a message can be sent, beside Node's own start",
   history:
     "10,000 steps and 10,000 runs with a small window on SQLite: cost of a step, of a run's start, of a reconnect",
-  inspector: "what the inspector asks for until a session is on screen: 10 to 10,000 steps that were never compacted",
+  inspector:
+    "the inspector's script, a session of 10,000 steps on screen and scrolled in Chromium, and what it asks for over HTTP",
   layout: "how the rows of commits lie in a SQLite file: bytes and time of a commit, alone and in groups, and reads",
   lists: "lists of 1,000 to 100,000 sessions in one SQLite file, with and without filters",
   loop: "µs a step and deltas a second, on each store, beside a bare loop over the same model",

@@ -2,7 +2,8 @@
  * Takes the pictures of docs/inspector anew: `npm run pictures:inspector`.
  *
  * The tests of the inspector make sessions by real runs, open them in Chromium, and take pictures of each screen in three sizes, light and
- * dark, if PAWL_PICTURES names a folder for them. This script runs them and keeps the pictures that the pages show. Needs the built package.
+ * dark, if PAWL_PICTURES names a folder for them. This script runs them and keeps the pictures that the pages show. Needs the built
+ * package, and fonts for Arabic, Chinese, Japanese, Korean and emoji: fonts-noto-core, fonts-noto-cjk and fonts-noto-color-emoji on Debian.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, rmSync } from "node:fs";
@@ -10,23 +11,32 @@ import { join, resolve } from "node:path";
 
 const pages = "docs/inspector";
 const taken = resolve("temp/inspector-pictures");
-const tests = ["children", "fork", "live", "screens"].map((name) => `test/inspector/${name}.long.test.ts`);
+const names = ["children", "fork", "live", "many-steps", "screens", "session-page", "states", "tabs", "writing"];
+const tests = names.map((name) => `test/inspector/${name}.long.test.ts`);
 
 /** A picture of the pages → the picture of a test: screen, size and colours. */
 const shown = {
   "answered.png": "answered-middle-light",
+  "arabic.png": "arabic-middle-light",
   "approvals.png": "approvals-wide-dark",
   "child.png": "child-wide-light",
   "children.png": "children-middle-dark",
   "cost-phone.png": "cost-narrow-dark",
   "cost.png": "cost-wide-light",
+  "eastern-phone.png": "eastern-narrow-dark",
   "fork.png": "fork-middle-light",
+  "hundred.png": "hundred-wide-dark",
+  "kept.png": "kept-middle-dark",
   "log.png": "log-wide-dark",
+  "many-steps.png": "many-steps-wide-light",
+  "offline-phone.png": "offline-narrow-light",
   "phone.png": "approval-narrow-light",
   "replay.png": "replay-middle-light",
   "request.png": "request-wide-light",
   "session.png": "session-wide-light",
   "sessions.png": "sessions-wide-light",
+  "step-phone.png": "step-narrow-dark",
+  "waterfall.png": "waterfall-middle-dark",
 };
 
 rmSync(taken, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 import { openBrowser, openInspector, type Page } from "./browser.js";
 import { mender, writeWaiting } from "./desk.js";
+import { outsideOf, paleIn } from "./look.js";
 
 async function openWaiting() {
   const store = createMemoryStore();
@@ -117,4 +118,54 @@ test("whatever can be used has a name, on every screen", verifies("UI-2"), async
       selector,
     ).toEqual([]);
   }
+});
+
+test("the measures of a screen find what is pale, and what is cut off", async () => {
+  const { page, at, session } = await openWaiting();
+  await at(session);
+  await page.locator(".line.step").first().waitFor();
+  expect(await paleIn(page)).toEqual([]);
+  expect(await outsideOf(page)).toEqual([]);
+  await page.evaluate('document.querySelector("h1").style.color = "#999"');
+  expect(await paleIn(page)).toEqual([expect.stringMatching(/^h1\.cut Fix the flaky test .* 2\.\d+$/)]);
+  await page.evaluate('document.querySelector("h1").style.color = ""');
+  await page.evaluate('document.querySelector(".views").style.transform = "translateX(60px)"');
+  expect(await outsideOf(page)).toEqual(["a. Replay", "the page can be scrolled sideways"]);
+});
+
+test("a time is relative, and exact for whoever has the focus on it", verifies("UI-2"), async () => {
+  const { page, at, session } = await openWaiting();
+  const exact = /^"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"$/;
+  const shown = (selector: string) =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector(${JSON.stringify(selector)}), "::after").content`);
+  await page.locator("#session-0").waitFor();
+  const time = "#session-0 time";
+  expect(await shown(time)).toBe("none");
+  // The list has one place among those that the tab key goes through: its rows and what is in them have none.
+  for (let count = 0; (await shown(time)) === "none" && count < 12; count += 1) await page.keyboard.press("Tab");
+  expect(await shown(time)).toMatch(exact);
+  await page.keyboard.press("Shift+Tab");
+  expect(await shown(time)).toBe("none");
+  await at(session);
+  await page.locator(".line.step").first().waitFor();
+  const began = ".step-head time";
+  await page.getByRole("button", { name: "Fork" }).waitFor();
+  await page.evaluate(`document.querySelector("${began}").focus({ focusVisible: true })`);
+  expect(await shown(began)).toMatch(exact);
+});
+
+test("nothing moves by itself for whoever asked for less motion", verifies("UI-2"), async () => {
+  const { page, at, session } = await openWaiting();
+  await at(session);
+  await page.locator(".line.step").first().waitFor();
+  // A sign of work under way, which breathes otherwise.
+  const moving = async (reducedMotion: "reduce" | "no-preference") => {
+    await page.emulateMedia({ reducedMotion });
+    return page.evaluate<number>(`(() => {
+      document.querySelector(".line.step .icon").classList.add("running");
+      return document.getAnimations().length;
+    })()`);
+  };
+  expect(await moving("no-preference")).toBe(1);
+  expect(await moving("reduce")).toBe(0);
 });

@@ -5,11 +5,12 @@
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 // @ts-expect-error a script without types
 import { chromium as findChromium } from "../../scripts/chromium.mjs";
 import type { Rig } from "../server/rig.js";
 import { checkTool } from "../support/check-tools.js";
+import { outsideOf, paleIn } from "./look.js";
 
 // The types of playwright-core are not in this project: the tests name what they use.
 export type Locator = {
@@ -37,10 +38,17 @@ export type Page = Locator & {
   readonly reload: () => Promise<unknown>;
   readonly url: () => string;
   /** Takes the place of the network for these addresses. */
-  readonly route: (addresses: string, answer: () => Promise<void>) => Promise<void>;
+  readonly route: (
+    addresses: string,
+    answer: (request: { readonly abort: () => Promise<void> }) => Promise<void>,
+  ) => Promise<void>;
+  readonly unroute: (addresses: string) => Promise<void>;
   readonly keyboard: { readonly press: (key: string) => Promise<void>; readonly type: (text: string) => Promise<void> };
   readonly setViewportSize: (size: { readonly width: number; readonly height: number }) => Promise<void>;
-  readonly emulateMedia: (options: { readonly colorScheme: "light" | "dark" }) => Promise<void>;
+  readonly emulateMedia: (options: {
+    readonly colorScheme?: "light" | "dark";
+    readonly reducedMotion?: "reduce" | "no-preference";
+  }) => Promise<void>;
   readonly screenshot: (options: { readonly path: string }) => Promise<unknown>;
   readonly evaluate: <Result>(script: string) => Promise<Result>;
   readonly waitForFunction: (script: string) => Promise<unknown>;
@@ -110,17 +118,32 @@ const sizes = [
   ["narrow", 390, 844],
 ] as const;
 
-/** Takes pictures of a page if PAWL_PICTURES names a folder for them. */
-export async function pictures(page: Page, name: string): Promise<void> {
+/**
+ * A screen in three sizes, light and dark: whatever is written on it can be read, and nothing is beyond its edges. Takes a
+ * picture of each if PAWL_PICTURES names a folder for them.
+ */
+export async function look(page: Page, name: string): Promise<void> {
+  const found: string[] = [];
+  await pictures(page, name, async (screen) => {
+    const texts = [...(await paleIn(page)), ...(await outsideOf(page))];
+    found.push(...texts.map((text) => `${screen}: ${text}`));
+  });
+  expect(found).toEqual([]);
+}
+
+/** Takes pictures of a page if PAWL_PICTURES names a folder for them. `measure` is called at each size, in light and dark. */
+export async function pictures(page: Page, name: string, measure?: (screen: string) => Promise<void>): Promise<void> {
   const folder = process.env.PAWL_PICTURES;
-  if (folder === undefined) return;
-  mkdirSync(folder, { recursive: true });
+  if (folder === undefined && measure === undefined) return;
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
   for (const [size, width, height] of sizes) {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await drawn(page);
-      await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });
+      const screen = `${name}-${size}-${colorScheme}`;
+      if (folder !== undefined) await page.screenshot({ path: join(folder, `${screen}.png`) });
+      await measure?.(screen);
     }
   }
   await page.emulateMedia({ colorScheme: "light" });

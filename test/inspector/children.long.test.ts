@@ -6,7 +6,7 @@ import { type Agent, createAgent, createMemoryStore, type Store } from "../../sr
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, pictures } from "./browser.js";
+import { look, openBrowser, openInspector } from "./browser.js";
 import { readFile } from "./desk.js";
 
 const usage = { inputTokens: 1_200, outputTokens: 80, costUsd: 0.0048 };
@@ -51,7 +51,7 @@ test("shows a child five deep inside its calls, under its parent and in the cost
     await page.locator(`#session-${depth}`).waitFor();
     await page.keyboard.press("j");
   }
-  await pictures(page, "children");
+  await look(page, "children");
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("k");
   await page.keyboard.press("ArrowLeft");
@@ -63,13 +63,13 @@ test("shows a child five deep inside its calls, under its parent and in the cost
     await page.locator(".child > summary", { hasText: name }).click();
   await page.getByText("I read it.").waitFor();
   await page.getByText("src/queue.ts").first().waitFor();
-  await pictures(page, "child");
+  await look(page, "child");
   // Its cost: the child's is part of the run's, and what nobody knows is no 0.
   await page.getByRole("link", { name: "Cost" }).click();
   await page.getByText("By child session").waitFor();
   await page.getByRole("link", { name: /^planner/ }).waitFor();
   expect(await page.locator(".totals").textContent()).toMatch(/≥ \$0\.04/);
-  await pictures(page, "cost");
+  await look(page, "cost");
   await page.goto(`${rig.url}/#/sessions`);
   await page.locator("#session-0").waitFor();
   const { sessions } = (await rig.ask("GET", "/v1/sessions?limit=100")).json;

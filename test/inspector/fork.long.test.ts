@@ -6,7 +6,7 @@ import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, pictures } from "./browser.js";
+import { look, openBrowser, openInspector } from "./browser.js";
 import { readFile, shell } from "./desk.js";
 
 /** An agent that looks before it answers, and says what it was asked. */
@@ -39,7 +39,7 @@ describe("the inspector", () => {
     const field = dialog.getByRole("textbox");
     await dialog.getByText("asks again").waitFor();
     expect(await field.inputValue()).toBe("And how many lines?");
-    await pictures(page, "fork");
+    await look(page, "fork");
     await field.fill("And how many words?");
     await page.keyboard.press("Control+Enter");
     await page.getByText("Request 2: And how many words?").waitFor();
@@ -95,7 +95,7 @@ describe("the inspector", () => {
     await page.getByText("decision.verdict").waitFor();
     const cells = page.getByRole("cell");
     expect([await cells.nth(0).textContent(), await cells.nth(1).textContent()]).toEqual(["allow", "ask"]);
-    await pictures(page, "replay");
+    await look(page, "replay");
     await page.getByRole("link", { name: "Step 1" }).waitFor();
     await page.getByText("Take decisions of policies from the log").click();
     await page.getByText("The present code does the same").waitFor();
@@ -109,5 +109,6 @@ describe("the inspector", () => {
     const { page } = await openInspector(await openBrowser(), rig);
     await page.goto(`${rig.url}/#/sessions/s/replay`);
     await page.getByText("The agent of this session is not here").waitFor();
+    await look(page, "elsewhere");
   });
 });

@@ -38,7 +38,7 @@ const readFile = defineTool({
     if (path === "missing.ts") throw new Error("There is no file missing.ts. Did you mean src/missing.ts?");
     if (path === "huge.log")
       return Array.from(
-        { length: 16_000 },
+        { length: 20_000 },
         (_, line) => `${line + 1} ok: a line of a log as they are, with words — 行`,
       ).join("\n");
     return `// ${path}\nexport const answer = 42;`;

@@ -9,7 +9,7 @@ import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, pictures } from "./browser.js";
+import { look, openBrowser, openInspector } from "./browser.js";
 import { mender, shell, writeWaiting } from "./desk.js";
 
 const phone = { width: 390, height: 844 };
@@ -41,6 +41,7 @@ describe("the inspector", () => {
     await rig.ask("POST", "/v1/sessions", { agent: "writer", input: "Write two halves" });
     await page.getByText("Write two halves").click();
     await page.getByText("The first half,").waitFor();
+    await look(page, "live");
     goOn();
     await page.getByText("and the second of 1.").first().waitFor();
     await page.locator("article.final").waitFor();
@@ -61,6 +62,8 @@ describe("the inspector", () => {
     await page.getByRole("option", { name: /shell/ }).click();
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByRole("textbox").fill("Not on this machine.");
+    await look(page, "deny");
+    await page.setViewportSize(phone);
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByText("Nothing waits.").waitFor();
     await page.getByText("Approved by token").waitFor();
@@ -97,7 +100,7 @@ describe("the inspector", () => {
       await page.getByRole("option", { name: /Approved with changes by token/ }).click();
       await page.getByText("command: rm -rf build && npm ci").waitFor();
       await page.getByText("command: npm ci", { exact: true }).waitFor();
-      await pictures(page, "answered");
+      await look(page, "answered");
       await page.getByRole("option", { name: /edit_file/ }).click();
       await page.getByText("src/drain.ts").first().waitFor();
       await page.route("**/v1/approvals*", () => new Promise(() => {}));

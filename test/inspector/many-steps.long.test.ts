@@ -6,7 +6,7 @@ import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector } from "./browser.js";
+import { look as lookAt, openBrowser, openInspector } from "./browser.js";
 
 const steps = 10_000;
 
@@ -48,6 +48,7 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   const selected = () => page.evaluate<string>('document.querySelector(".line.selected .index")?.textContent ?? ""');
   expect(await selected()).toBe(String(steps));
   await page.getByText("Loading steps…").waitFor({ state: "hidden", timeout: 60_000 });
+  await lookAt(page, "many-steps");
   await page.keyboard.press("Home");
   await page.getByRole("heading", { name: "Step 1", exact: true }).waitFor();
   // A problem far below the rows in view.
@@ -60,7 +61,7 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   expect(await rows()).toBeLessThan(100);
   // The URL leads back to the step, in a new page as well.
   await page.reload();
-  await page.getByRole("heading", { name: "Step 9030" }).waitFor();
+  await page.getByRole("heading", { name: "Step 9030" }).waitFor({ timeout: 40_000 });
   await page.getByText("looked at 9030").waitFor();
   await page.keyboard.press("End");
   await page.locator("article.final").waitFor();

@@ -3,6 +3,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { directionOf } from "../../src/inspector/state/direction.js";
 import { type Block, type Inline, markdownOf } from "../../src/inspector/state/markdown.js";
 import { verifies } from "../verifies.js";
 
@@ -142,4 +143,17 @@ test.each([
     return least;
   };
   expect(best(text)).toBeLessThan(500 * Math.max(0.5, best(words)));
+});
+
+test.each([
+  ["a list in Arabic that begins with code", "1. `drain()` تأخذ دفعة\n2. ثم ينتهي", "rtl"],
+  ["a quote in Hebrew", "> 12. שלום", "rtl"],
+  ["a table in Arabic", "| الملف | قبل |\n|---|---|\n| src | 1 |", "rtl"],
+  ["Arabic within English", "The word **طابور** means queue", "ltr"],
+  ["bold Arabic first", "**طابور** means queue", "rtl"],
+  ["Japanese", "調べた結果", "ltr"],
+  ["no letters at all", "1 + 1 = 2 ✅", "ltr"],
+  ["code alone", "```\nشيفرة\n```", "ltr"],
+] as const)("finds the direction of %s", (_, text, direction) => {
+  expect(directionOf(markdownOf(text))).toBe(direction);
 });

@@ -7,7 +7,7 @@ import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, pictures } from "./browser.js";
+import { look, openBrowser, openInspector } from "./browser.js";
 import { mender, ordered, orderTool, writeOthers, writeWaiting } from "./desk.js";
 
 test("shows sessions, steps, a request, the log and what waits", async () => {
@@ -17,31 +17,32 @@ test("shows sessions, steps, a request, the log and what waits", async () => {
   const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
   const { page, problems } = await openInspector(await openBrowser(), rig);
   await page.getByText("Fix the flaky test").waitFor();
-  await pictures(page, "sessions");
+  await look(page, "sessions");
   await page.getByText("Fix the flaky test").click();
   await page.getByText("I change the loop").waitFor();
-  await pictures(page, "session");
+  await look(page, "session");
   await page.goto(`${rig.url}/#/sessions/${sessionId}/steps`);
   await page.getByRole("option", { name: /read_file ×3/ }).click();
   await page.getByText("I look at the queue").waitFor();
-  await pictures(page, "step");
+  await look(page, "step");
   await page.keyboard.press("r");
   await page.getByText("as Pawl estimates").waitFor();
-  await pictures(page, "request");
+  await look(page, "request");
   await page.keyboard.press("l");
   await page.getByText("run_started").nth(1).waitFor();
-  await pictures(page, "log");
+  await look(page, "log");
   await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
   await page.getByText("Before", { exact: true }).waitFor();
-  await pictures(page, "approvals");
+  await look(page, "approvals");
+  await page.getByRole("option", { name: /edit_file/ }).click();
   await page.keyboard.press("e");
   await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
-  await pictures(page, "edit");
+  await look(page, "edit");
   await page.goto(`${rig.url}/#/approvals`);
   await page.getByRole("option", { name: /edit_file/ }).click();
   await page.locator(".approval-detail").getByText("What will run").waitFor();
-  await pictures(page, "approval");
+  await look(page, "approval");
   expect(problems).toEqual([]);
 });
 
@@ -68,7 +69,7 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   await added.getByRole("textbox", { name: "Part" }).fill("M4");
   await page.getByText("the field count is missing").waitFor();
   await added.getByRole("textbox", { name: "Count" }).fill("12");
-  await pictures(page, "form");
+  await look(page, "form");
   await page.getByRole("button", { name: /Approve the edit/ }).click();
   await page.getByText("Nothing waits").first().waitFor();
   await expect

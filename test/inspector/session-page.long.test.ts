@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, pictures } from "./browser.js";
+import { look, openBrowser, openInspector } from "./browser.js";
 import { journeyId, writeJourney } from "./journey.js";
 
 async function openJourney() {
@@ -27,7 +27,7 @@ test("shows what happened between the steps, and the time that each took", async
     .click();
   await page.getByText("What stands in their place").waitFor();
   expect(page.url()).toMatch(/#\/sessions\/[^/]+\/at\/\d+\.\d+$/);
-  await pictures(page, "compaction");
+  await look(page, "compaction");
   await page.locator(".line.step", { hasText: "search ×2" }).click();
   await page.getByText("I look for the queue").waitFor();
   await page.keyboard.press("w");
@@ -35,17 +35,18 @@ test("shows what happened between the steps, and the time that each took", async
     .getByRole("button", { name: /^Step 1: some\/llm-large/ })
     .first()
     .waitFor();
-  await pictures(page, "waterfall");
+  await look(page, "waterfall");
   await page
     .getByRole("button", { name: /^Step 2: / })
     .first()
     .click();
   await page.getByRole("heading", { name: "Step 2", exact: true }).waitFor();
-  await pictures(page, "attempts");
+  await page.getByText("The log tells more.").waitFor();
+  await look(page, "attempts");
   await page.goto(`${page.url().replace(/\/steps\/.*$/, "")}`);
   await page.locator(".line.step", { hasText: "answer" }).first().click();
   await page.getByText("What was wrong").waitFor();
-  await pictures(page, "markdown");
+  await look(page, "markdown");
   expect(problems).toEqual([]);
 });
 
@@ -62,13 +63,13 @@ test("shows what an attempt took and why it failed, hooks, and a kept output by 
   await page.locator("summary", { hasText: /hook/ }).first().click();
   await page.locator(".hook-line", { hasText: "house-rules" }).first().waitFor();
   await page.getByRole("button", { name: /Show the whole output/ }).click();
-  await page.getByText("Lines 1 to 400 of 16,000").waitFor();
+  await page.getByText("Lines 1 to 400 of 20,000").waitFor();
   await page.getByRole("button", { name: "Last" }).click();
-  await page.getByText("16000 ok: a line of a log").waitFor();
-  await pictures(page, "kept");
+  await page.getByText("20000 ok: a line of a log").waitFor();
+  await look(page, "kept");
   await page.getByRole("tab", { name: "Raw" }).click();
   await page.getByText("model_failed").first().waitFor();
-  await pictures(page, "raw");
+  await look(page, "raw");
   expect(problems).toEqual([]);
 });
 
@@ -83,7 +84,7 @@ test("shows the request of each attempt", verifies("UI-1#screens"), async () => 
   await picker.getByRole("button", { name: /Attempt 1/ }).click();
   await page.locator('[aria-pressed="true"]', { hasText: "Attempt 1" }).waitFor();
   await page.getByText("as Pawl estimates").waitFor();
-  await pictures(page, "request-attempts");
+  await look(page, "request-attempts");
   expect(asked.filter((url) => url.endsWith("?attempt=1"))).toHaveLength(1);
   expect(problems).toEqual([]);
 });
@@ -96,14 +97,14 @@ test("finds a text in the session, and a session by its title", async () => {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowUp");
   await page.locator(".line.match.selected mark").waitFor();
-  await pictures(page, "find");
+  await look(page, "find");
   expect(page.url()).toMatch(/\/(?:steps|at)\//);
   await page.keyboard.press("Escape");
   await page.locator(".line.step").first().waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: /Title or id/ }).fill("mend the");
   await page.locator(".open-line", { hasText: "Mend the queue" }).waitFor();
-  await pictures(page, "open");
+  await look(page, "open");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /Mend the queue/ }).waitFor();
   expect(problems).toEqual([]);

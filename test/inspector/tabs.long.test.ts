@@ -7,7 +7,7 @@ import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { openBrowser, openInspector, type Page } from "./browser.js";
+import { look, openBrowser, openInspector, type Page } from "./browser.js";
 import { mender, writeOthers, writeWaiting } from "./desk.js";
 
 /** As a browser does with a tab that another one covers, or uncovers. */
@@ -81,6 +81,7 @@ describe("the inspector", () => {
       page.evaluate<string>(
         `JSON.stringify([...document.querySelectorAll(".row:not(.head)")].map((row) => [row.querySelector(".id").textContent, row.offsetTop]))`,
       );
+    await look(page, "hundred");
     const before = await places();
     gate.resolve();
     await Promise.all(runs);

@@ -77,6 +77,12 @@ describe("the strip of states", () => {
     const { pieces } = stripOf({ rows, runs: new Map([["r", head]]) }, 9_000);
     expect(pieces.map(({ state }) => state)).toEqual(["queued", "model"]);
   });
+
+  test("shows a model that writes as such, however long it has been at it", () => {
+    const rows = [row(1, 5_000, { ms: 2_000, modelMs: 2_000, flags: ["under_way"] })];
+    const { pieces } = stripOf({ rows, runs: new Map() }, 9_000);
+    expect(pieces.map(({ state }) => state)).toEqual(["model"]);
+  });
 });
 
 test("a range has the steps that were under way in it, and not too many", () => {

@@ -32,6 +32,13 @@ export function age(at: number, now: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
+/** How long ago, within a sentence: now, 12 s ago, on 2026-11-25. */
+export function ago(at: number, now: number): string {
+  const text = age(at, now);
+  if (text === "now") return text;
+  return text.includes("-") ? `on ${text}` : `${text} ago`;
+}
+
 /** The exact time, in the reader's time zone. */
 export function exactTime(at: number): string {
   const date = new Date(at);
@@ -43,6 +50,12 @@ export function exactTime(at: number): string {
 
 export function clockTime(at: number): string {
   return exactTime(at).slice(11, 19);
+}
+
+/** The times of day at the ends of a span: with milliseconds if seconds would not tell them apart. */
+export function clockSpan(from: number, to: number): readonly [from: string, to: string] {
+  const end = to - from < 10_000 ? 23 : 19;
+  return [exactTime(from).slice(11, end), exactTime(to).slice(11, end)];
 }
 
 /** 999, 8.4k, 120k, 1.2M. */

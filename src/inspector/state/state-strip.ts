@@ -51,10 +51,11 @@ export function edgesOf(from: number, to: number): readonly Span[] {
 }
 
 /** When a step was in which state. */
-export function staysOf({ startedAt, ms, modelMs, waitedMs, waitsSince, flags }: StepRow, now: number): Stay[] {
+export function staysOf({ startedAt, ms, modelMs, waitedMs, waitsSince, flags, calls }: StepRow, now: number): Stay[] {
   const isOpen = flags.includes("under_way");
   const end = isOpen ? Math.max(now, startedAt + ms) : startedAt + ms;
-  const hasModelEnded = !isOpen || modelMs > 0;
+  // While the model writes, it has asked for nothing that is in the log.
+  const hasModelEnded = !isOpen || (modelMs > 0 && calls.length > 0);
   const model = hasModelEnded ? Math.min(end, startedAt + modelMs) : end;
   const wait = waitsSince === null ? waitedMs : waitedMs + Math.max(0, end - waitsSince);
   const waited = Math.min(end, model + wait);

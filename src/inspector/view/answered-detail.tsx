@@ -4,7 +4,7 @@
 import type { AnsweredCall } from "../state/answered.js";
 import { exactTime, oneLine } from "../state/format.js";
 import { stepOfCall } from "../state/route.js";
-import { Age, Difference, Fields, PlainText, RouteLink } from "./parts.js";
+import { Ago, Difference, Fields, PlainText, RouteLink } from "./parts.js";
 import { answerWord } from "./step-items.js";
 
 /** The answer on one line, for people. */
@@ -35,7 +35,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
             <strong>{answer === "gone" ? "It no longer waits" : answerWord(answer)}</strong>
             {by !== undefined && <> by {by}</>}{" "}
             <span class="dim num">
-              {exactTime(at)} (<Age at={at} />)
+              {exactTime(at)} (<Ago at={at} />)
             </span>
           </p>
           {note !== undefined && (

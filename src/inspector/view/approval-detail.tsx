@@ -12,7 +12,7 @@ import { itemsOf, type StepItem } from "../state/step-items.js";
 import { Editor } from "./editor.js";
 import { FormButtons } from "./form-buttons.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
-import { Age, Fields, HiddenWarning, PlainText, RouteLink } from "./parts.js";
+import { Ago, Fields, HiddenWarning, PlainText, RouteLink } from "./parts.js";
 import { StepItems } from "./step-items.js";
 
 type Mode = "asking" | "editing" | "denying";
@@ -101,8 +101,7 @@ function Asked({ approval, why }: { readonly approval: Waiting; readonly why: st
         <span class="dim">
           {" "}
           · agent {session.agent}
-          {session.principal !== undefined && ` · for ${session.principal}`} · asked <Age at={askedAt} />
-          {now - askedAt < 5_000 ? "" : " ago"}
+          {session.principal !== undefined && ` · for ${session.principal}`} · asked <Ago at={askedAt} />
         </span>
         {expiresAt !== undefined && <span class="warns"> · expires in {duration(Math.max(0, expiresAt - now))}</span>}
       </p>

@@ -120,8 +120,13 @@ function Inbox({
   const inspector = useInspector();
   return (
     <section class="inbox" aria-label="What waits, and what was answered">
-      <div role="listbox" aria-label="Calls" tabIndex={0} aria-activedescendant={`inbox-${selected}`}>
-        {waiting.length === 0 && <p class="loading">Nothing waits.</p>}
+      {waiting.length === 0 && <p class="loading">Nothing waits.</p>}
+      <div
+        role="listbox"
+        aria-label="Calls"
+        tabIndex={0}
+        {...(selected === -1 ? {} : { "aria-activedescendant": `inbox-${selected}` })}
+      >
         {waiting.map((one, index) => (
           <InboxLine
             key={`${one.sessionId} ${one.callKey} ${one.questionId ?? ""}`}
@@ -132,12 +137,18 @@ function Inbox({
             <WaitingCells approval={one} />
           </InboxLine>
         ))}
-        {answered.length > 0 && <h2 class="label">Answered</h2>}
-        {answered.map((one, index) => (
-          <InboxLine key={idOf(one)} at={waiting.length + index} selected={selected} onSelect={onSelect}>
-            <AnsweredCells answered={one} />
-          </InboxLine>
-        ))}
+        {answered.length > 0 && (
+          <div role="group" aria-label="Answered">
+            <p class="label" aria-hidden="true">
+              Answered
+            </p>
+            {answered.map((one, index) => (
+              <InboxLine key={idOf(one)} at={waiting.length + index} selected={selected} onSelect={onSelect}>
+                <AnsweredCells answered={one} />
+              </InboxLine>
+            ))}
+          </div>
+        )}
       </div>
       {next !== null && (
         <button type="button" class="load-more" onClick={() => void inspector.loadAnswers({ isMore: true })}>
@@ -181,7 +192,7 @@ function WaitingCells({ approval }: { readonly approval: Waiting }) {
       <Icon sign="waiting" label="waits" />
       <span class="mono name cut">{name}</span>
       <span class="num dim">
-        <Age at={askedAt} />
+        <Age at={askedAt} isInList />
       </span>
       <span class="cut dim mono preview">{previewOf(approval)}</span>
       <span class="cut dim from">
@@ -207,7 +218,7 @@ function AnsweredCells({ answered }: { readonly answered: AnsweredCall }) {
       <Icon sign={isSecond || refusals.has(answer) ? "denied" : "done"} label="answered" />
       <span class="mono name cut">{name}</span>
       <span class="num dim">
-        <Age at={at} />
+        <Age at={at} isInList />
       </span>
       <span class="cut preview">{answerLine(answered)}</span>
       <span class="cut dim from" dir="auto">

@@ -2,7 +2,8 @@
  * Events as they are, one line each, which opens to its JSON.
  */
 import type { PublicEvent } from "../../index.js";
-import { clockTime, exactTime, oneLine } from "../state/format.js";
+import { oneLine } from "../state/format.js";
+import { Clock } from "./parts.js";
 
 export function EventLines({ events }: { readonly events: readonly PublicEvent[] }) {
   if (events.length === 0) return <p class="loading">No events are here yet.</p>;
@@ -23,9 +24,9 @@ export function EventCells({ event }: { readonly event: PublicEvent }) {
       <span class="num dim place">
         {seq}.{index}
       </span>
-      <time class="num dim" title={exactTime(at)}>
-        {clockTime(at)}
-      </time>
+      <span class="dim when">
+        <Clock at={at} isInList />
+      </span>
       <span class="mono">{type}</span>
       <span class="cut dim mono">{gistOf(event)}</span>
     </>

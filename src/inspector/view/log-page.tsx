@@ -83,7 +83,13 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
         {events.length > 0 && <SaveButton sessionId={session.id} type={route.type} />}
       </div>
       {pages.problem !== null && <Failed message={pages.problem} retry={load} />}
-      {events.length === 0 && !isLoading && pages.problem === null && <Empty title="No event is like that" />}
+      {events.length === 0 && !isLoading && pages.problem === null && (
+        <Empty title="No event is of this type">
+          <button type="button" onClick={() => choose("")}>
+            Show every type
+          </button>
+        </Empty>
+      )}
       <div class="panes">
         <WindowedList items={events} rowHeight={rowHeight} label="Events" selected={selected} idOf={idOf}>
           {(one, index) => (

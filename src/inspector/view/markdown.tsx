@@ -2,6 +2,7 @@
  * What a model wrote, as elements of the page. A link shows its address; nothing is fetched.
  */
 import { useMemo, useState } from "preact/hooks";
+import { directionOf } from "../state/direction.js";
 import { bytes } from "../state/format.js";
 import { type Block, type Inline, markdownOf } from "../state/markdown.js";
 
@@ -14,7 +15,7 @@ export function Markdown({ text }: { readonly text: string }) {
   const shown = isCut ? text.slice(0, mostShown) : text;
   const blocks = useMemo(() => markdownOf(shown), [shown]);
   return (
-    <div class="markdown" dir="auto">
+    <div class="markdown" dir={directionOf(blocks)}>
       <Blocks blocks={blocks} />
       {isCut && (
         <button type="button" class="more" onClick={() => setIsWhole(true)}>
@@ -43,14 +44,14 @@ function BlockView({ block }: { readonly block: Block }) {
           class={`heading h${Math.min(4, block.level)}`}
           role="heading"
           aria-level={Math.min(6, block.level + 2)}
-          dir="auto"
+          dir={directionOf([block])}
         >
           <Inlines inlines={block.children} />
         </p>
       );
     case "paragraph":
       return (
-        <p dir="auto">
+        <p dir={directionOf([block])}>
           <Inlines inlines={block.children} />
         </p>
       );
@@ -68,7 +69,7 @@ function BlockView({ block }: { readonly block: Block }) {
       );
     case "quote":
       return (
-        <blockquote dir="auto">
+        <blockquote dir={directionOf([block])}>
           <Blocks blocks={block.blocks} />
         </blockquote>
       );
@@ -76,14 +77,15 @@ function BlockView({ block }: { readonly block: Block }) {
       return <hr />;
     case "list": {
       const items = block.items.map((item, at) => (
-        <li key={at} dir="auto">
+        <li key={at}>
           <Blocks blocks={item} />
         </li>
       ));
+      const dir = directionOf([block]);
       return block.start === null ? (
-        <ul dir="auto">{items}</ul>
+        <ul dir={dir}>{items}</ul>
       ) : (
-        <ol start={block.start} dir="auto">
+        <ol start={block.start} dir={dir}>
           {items}
         </ol>
       );
@@ -93,10 +95,11 @@ function BlockView({ block }: { readonly block: Block }) {
   }
 }
 
-function Table({ table: { align, head, rows } }: { readonly table: Extract<Block, { readonly kind: "table" }> }) {
+function Table({ table }: { readonly table: Extract<Block, { readonly kind: "table" }> }) {
+  const { align, head, rows } = table;
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Table">
-      <table>
+      <table dir={directionOf([table])}>
         <thead>
           <tr>
             {head.map((cell, at) => (
@@ -137,7 +140,7 @@ function InlineView({ inline }: { readonly inline: Inline }) {
     case "text":
       return <>{inline.text}</>;
     case "code":
-      return <code>{inline.text}</code>;
+      return <code dir="ltr">{inline.text}</code>;
     case "strong":
       return (
         <strong>

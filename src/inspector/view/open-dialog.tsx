@@ -87,7 +87,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
             </span>
             <span class="mono dim">{session.sessionId.slice(0, 8)}</span>
             <span class="dim right">
-              <Age at={session.updatedAt} />
+              <Age at={session.updatedAt} isInList />
             </span>
           </div>
         ))}

@@ -5,17 +5,49 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { fileEditIn } from "../../core/data/file-edit.js";
 import type { Json } from "../../index.js";
-import { age, bytes, exactTime } from "../state/format.js";
+import { age, ago, bytes, clockTime, exactTime } from "../state/format.js";
 import { countHidden, piecesOf } from "../state/hidden-text.js";
 import { diffOf } from "../state/line-diff.js";
 import { fragmentOf, type Route } from "../state/route.js";
 import { useInspector, useNow } from "./hooks.js";
 
-export function Age({ at }: { readonly at: number }) {
-  const now = useNow(Date.now() - at < 60_000 ? 1_000 : 15_000);
+type TimeProps = {
+  readonly at: number;
+  /** In a list the row is focused, and shows the exact time of its own. Elsewhere the time is focused itself. */
+  readonly isInList?: boolean;
+};
+
+/** How long ago something was; the exact time under the pointer, and on focus. */
+export function Age({ at, isInList = false }: TimeProps) {
+  return <Moment at={at} isInList={isInList} text={age(at, useNowBy(at))} />;
+}
+
+/** The same within a sentence. */
+export function Ago({ at }: { readonly at: number }) {
+  return <Moment at={at} isInList={false} text={ago(at, useNowBy(at))} />;
+}
+
+/** The time, as often as an age changes. */
+function useNowBy(at: number): number {
+  return useNow(Date.now() - at < 60_000 ? 1_000 : 15_000);
+}
+
+/** The time of day at which something was; with its date under the pointer, and on focus. */
+export function Clock({ at, isInList = false }: TimeProps) {
+  return <Moment at={at} isInList={isInList} text={clockTime(at)} />;
+}
+
+function Moment({ at, isInList, text }: Required<TimeProps> & { readonly text: string }) {
+  const exact = exactTime(at);
   return (
-    <time class="num" dateTime={new Date(at).toISOString()} title={exactTime(at)}>
-      {age(at, now)}
+    <time
+      class="num moment"
+      dateTime={new Date(at).toISOString()}
+      title={exact}
+      data-exact={exact}
+      {...(isInList ? {} : { tabIndex: 0 })}
+    >
+      {text}
     </time>
   );
 }
@@ -30,6 +62,7 @@ export function RouteLink({
   readonly children: ComponentChildren;
   readonly class?: string;
   readonly title?: string;
+  readonly tabIndex?: number;
   readonly "aria-current"?: "page" | undefined;
 }) {
   const inspector = useInspector();

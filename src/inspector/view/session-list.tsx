@@ -183,6 +183,7 @@ function FoldButton({ sessionId, isUnfolded }: { readonly sessionId: string; rea
     <button
       type="button"
       class="chip fold"
+      tabIndex={-1}
       aria-expanded={isUnfolded}
       aria-label={label}
       title={`${label} (→ ←)`}
@@ -203,7 +204,7 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
     <>
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
       <span class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
-        <RouteLink to={routeTo(session)}>
+        <RouteLink to={routeTo(session)} tabIndex={-1}>
           <span dir="auto">{oneLine(info?.title ?? "") || "Without a title"}</span>
           <span class="id mono">{sessionId.slice(0, 8)}</span>
         </RouteLink>
@@ -213,13 +214,14 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
       <span class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : statusWord(status)}</span>
       <span class="right num steps" title={lastRun === null ? "" : "Steps of the last run"}>
         {lastRun === null ? "" : whole(lastRun.steps)}
+        {lastRun !== null && <span class="unit">{lastRun.steps === 1 ? " step" : " steps"}</span>}
       </span>
       <span class="right num tokens" title={`${whole(isUnknown ? null : sum)} tokens in the last run`}>
         {lastRun === null ? "" : short(isUnknown ? null : sum)}
       </span>
       <span class="right num cost">{lastRun === null ? "" : cost(usage?.costUsd, usage?.partial)}</span>
       <span class="right dim">
-        <Age at={updatedAt} />
+        <Age at={updatedAt} isInList />
       </span>
     </>
   );

@@ -1,7 +1,7 @@
 /**
  * The frame of every screen: where one is, what waits, whether the page hears from the server, and the keys.
  */
-import { useEffect, useReducer, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import type { Inspector } from "../inspector.js";
 import type { Access, AppState } from "../state/app-state.js";
 import { ApprovalsPage } from "./approvals-page.js";
@@ -18,7 +18,8 @@ import { SessionPage } from "./session-page.js";
 
 export function Shell({ inspector }: { readonly inspector: Inspector }) {
   const [, render] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
+  // Before the browser draws: what the page learns at its very start may be the last thing that it hears.
+  useLayoutEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
   const state = inspector.state();
   return (
     <InspectorContext.Provider value={inspector}>

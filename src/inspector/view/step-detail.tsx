@@ -3,7 +3,7 @@
  */
 import { useEffect } from "preact/hooks";
 import { breakText, cacheBreakOf } from "../state/cache-break.js";
-import { duration, exactTime, whole } from "../state/format.js";
+import { duration, whole } from "../state/format.js";
 import type { StepTab } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
 import { itemsOf } from "../state/step-items.js";
@@ -13,7 +13,7 @@ import { EventLines } from "./event-lines.js";
 import { ForkButton } from "./fork-button.js";
 import { HookLines } from "./hook-lines.js";
 import { useInspector } from "./hooks.js";
-import { Empty, RouteLink, Tabs } from "./parts.js";
+import { Clock, Empty, RouteLink, Tabs } from "./parts.js";
 import { RawEntries } from "./raw-entries.js";
 import { RequestTab } from "./request-view.js";
 import { StepItems } from "./step-items.js";
@@ -60,18 +60,20 @@ export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }:
           Step <span class="num">{row.index}</span>
         </h2>
         <StepFacts row={row} />
-        <ForkButton place={{ step }} />
-        {!isFollowing && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={onFollow}
-            title="Show the newest step, and each one that follows (End)"
-          >
-            Newest
-          </button>
-        )}
-        {isFollowing && <span class="following">following</span>}
+        <div class="step-buttons">
+          <ForkButton place={{ step }} />
+          {!isFollowing && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={onFollow}
+              title="Show the newest step, and each one that follows (End)"
+            >
+              Newest
+            </button>
+          )}
+          {isFollowing && <span class="following">following</span>}
+        </div>
       </div>
       <Tabs names={tabs} selected={tab} onSelect={onTab} label="Views of this step" />
       <div class="step-body" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
@@ -93,7 +95,13 @@ function StepFacts({ row }: { readonly row: StepRow }) {
           <dd class="num">{row.attempts}</dd>
         </div>
       )}
-      <div title={`Began ${exactTime(row.startedAt)}`}>
+      <div>
+        <dt>began</dt>
+        <dd>
+          <Clock at={row.startedAt} />
+        </dd>
+      </div>
+      <div>
         <dt>time</dt>
         <dd class="num">{duration(row.ms)}</dd>
       </div>

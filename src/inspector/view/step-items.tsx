@@ -2,7 +2,7 @@
  * What a step shows, part by part.
  */
 
-import { age, duration, exactTime, oneLine } from "../state/format.js";
+import { duration, oneLine } from "../state/format.js";
 import type { StepTrace } from "../state/session-state.js";
 import type { CallAnswer, CallItem, StepItem } from "../state/step-items.js";
 import { ChildSession } from "./child-session.js";
@@ -10,7 +10,7 @@ import { HookLines } from "./hook-lines.js";
 import { Icon, type Sign, signOfOutcome, signOfStatus } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { OutputView } from "./output-view.js";
-import { Fields, PlainText, RouteLink } from "./parts.js";
+import { Ago, Fields, PlainText, RouteLink } from "./parts.js";
 
 type Hooks = StepTrace["hooks"];
 
@@ -194,10 +194,10 @@ function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly i
         {answerWord(answer.answer)}
         {by !== null && <> by {by}</>}
         {note !== null && <>: {note}</>}
-        <time class="dim num" title={exactTime(at)}>
+        <span class="dim">
           {" "}
-          {age(at, Date.now()) === "now" ? "now" : `${age(at, Date.now())} ago`}
-        </time>
+          <Ago at={at} />
+        </span>
       </p>
       {answer.input !== undefined && JSON.stringify(answer.input) !== JSON.stringify(input) && (
         <Fields value={answer.input} />

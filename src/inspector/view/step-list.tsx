@@ -2,7 +2,7 @@
  * The steps of a session, one line each, live: what each called, how long it took, and how much the model read.
  */
 import { useMemo } from "preact/hooks";
-import { clockTime, duration, oneLine, short, whole } from "../state/format.js";
+import { duration, oneLine, short, whole } from "../state/format.js";
 import { type Mark, markText } from "../state/marks.js";
 import type { SessionState } from "../state/session-state.js";
 import type { StepFilter } from "../state/steps.js";
@@ -17,6 +17,7 @@ import {
 } from "../state/timeline.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
+import { Clock } from "./parts.js";
 import { type RowGroup, WindowedList } from "./windowed-list.js";
 
 /** As in the style sheet. */
@@ -104,7 +105,7 @@ function RunLine({ line }: { readonly line: Run }) {
         <Icon sign={signOfStatus(result.status)} label={`${result.status}`} />
       )}
       <span class="num dim" title={queued > 0 ? `Queued for ${duration(queued)}` : undefined}>
-        {clockTime(at)}
+        <Clock at={at} isInList />
       </span>
     </div>
   );
@@ -114,7 +115,7 @@ function MarkLine({ mark }: { readonly mark: Mark }) {
   const { text, figure, tone } = markText(mark);
   return (
     <>
-      <span class={`cut ${tone}`} dir="auto">
+      <span class={tone === "plain" ? "cut" : `cut ${tone}`} dir="auto">
         {text}
       </span>
       <span class="num dim">{figure}</span>

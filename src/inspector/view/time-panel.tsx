@@ -2,7 +2,7 @@
  * A session over time: a strip of its states, with long waits folded; and the waterfall of the range that is chosen on it.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { clockTime, duration, exactTime } from "../state/format.js";
+import { clockSpan, duration, exactTime } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
 import { type StripState, stripOf } from "../state/state-strip.js";
 import type { StepRow } from "../state/steps.js";
@@ -92,7 +92,7 @@ function RangeLine({
         "No step is in this range."
       ) : (
         <span class="num">
-          {shown.length === 1 ? "1 step" : `${shown.length} steps`}, {clockTime(seen.from)} to {clockTime(seen.to)},{" "}
+          {shown.length === 1 ? "1 step" : `${shown.length} steps`}, {clockSpan(seen.from, seen.to).join(" to ")},{" "}
           {duration(seen.to - seen.from)}
         </span>
       )}

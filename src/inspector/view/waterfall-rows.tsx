@@ -2,7 +2,7 @@
  * The rows of a waterfall: a line for each step, its bars at their places in time. A click shows the step.
  */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { clockTime, duration } from "../state/format.js";
+import { clockSpan, duration } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
 import type { StepRow } from "../state/steps.js";
 import type { TimeAxis } from "../state/time-axis.js";
@@ -99,18 +99,19 @@ function BarView({ bar, axis }: { readonly bar: Bar; readonly axis: TimeAxis }) 
 function AxisLine({ axis: { stretches } }: { readonly axis: TimeAxis }) {
   const [first, last] = [stretches[0], stretches.at(-1)];
   if (first === undefined || last === undefined) return null;
+  const [from, to] = clockSpan(first.from, last.to);
   const folds = stretches.filter(({ isFolded }) => isFolded);
   return (
     <div class="axis dim num" aria-hidden="true">
       <div>
-        <span>{clockTime(first.from)}</span>
+        <span>{from}</span>
         {folds.length <= 6 &&
           folds.map(({ start, end, from, to }) => (
             <span class="folded" key={start} style={{ left: `${((start + end) / 2) * 100}%` }}>
               {duration(to - from)} folded
             </span>
           ))}
-        <span>{clockTime(last.to)}</span>
+        <span>{to}</span>
       </div>
     </div>
   );

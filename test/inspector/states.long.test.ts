@@ -1,0 +1,91 @@
+/**
+ * What the inspector says when there is nothing to show, or when something went wrong: what it is, and what to do.
+ */
+import { expect, test } from "vitest";
+import { createMemoryStore } from "../../src/index.js";
+import { serverOfTest } from "../server/rig.js";
+import { verifies } from "../verifies.js";
+import { look, openBrowser, openInspector } from "./browser.js";
+import { mender, writeWaiting } from "./desk.js";
+
+test("says what to do where there is nothing yet, and where nothing is left", verifies("UI-1#screens"), async () => {
+  const rig = await serverOfTest({ store: createMemoryStore(), agents: [], ui: true });
+  const { page, problems } = await openInspector(await openBrowser(), rig);
+  await page.getByText("No sessions yet").waitFor();
+  await page.getByText('pawl run "List the files"').waitFor();
+  await look(page, "empty");
+  await page.getByRole("searchbox").fill("what nobody asked");
+  await page.getByText("No session is like that").waitFor();
+  await look(page, "no-match");
+  await page.getByRole("button", { name: "Show all sessions" }).click();
+  await page.getByText("No sessions yet").waitFor();
+  await page.goto(`${rig.url}/#/approvals`);
+  await page.getByText("Nothing waits for you").waitFor();
+  await look(page, "nothing-waits");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await look(page, "keys");
+  expect(problems).toEqual([]);
+});
+
+test("says what is not there, and leads back to what is", verifies("UI-1#screens"), async () => {
+  const store = createMemoryStore();
+  const sessionId = await writeWaiting(store);
+  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const { page } = await openInspector(await openBrowser(), rig);
+  await page.goto(`${rig.url}/#/sessions/nobody-made-this`);
+  await page.getByText("This could not be loaded").waitFor();
+  await look(page, "no-session");
+  await page.locator(".center").getByText("All sessions").click();
+  await page.getByText("Fix the flaky test").waitFor();
+  await page.goto(`${rig.url}/#/sessions/${sessionId}/steps/nobody/7`);
+  await page.getByText("There is no such step").waitFor();
+  await look(page, "no-step");
+  await page.getByRole("button", { name: "Show the newest step" }).click();
+  await page.getByRole("heading", { name: "Step 3" }).waitFor();
+  await page.goto(`${rig.url}/#/sessions/${sessionId}/log/restarted`);
+  await page.getByText("No event is of this type").waitFor();
+  await look(page, "no-event");
+  await page.getByRole("button", { name: "Show every type" }).click();
+  await page.locator(".line.event", { hasText: "session_created" }).waitFor();
+  await page.goto(`${rig.url}/#/approvals/${sessionId}/nobody%2F1%2F0`);
+  await page.getByText("This call no longer waits").waitFor();
+  await look(page, "gone");
+});
+
+test("says that it cannot reach the server, and asks again", verifies("UI-1#screens"), async () => {
+  const store = createMemoryStore();
+  await writeWaiting(store);
+  const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
+  const { page, context } = await openInspector(await openBrowser(), rig);
+  await page.getByText("Fix the flaky test").waitFor();
+  await page.route("**/v1/sessions?*", (request) => request.abort());
+  await page.getByRole("combobox", { name: "Status" }).waitFor();
+  await page.getByRole("searchbox").fill("flaky");
+  await page.getByText("This could not be loaded").waitFor();
+  await look(page, "failed");
+  await page.unroute("**/v1/sessions?*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("This could not be loaded").waitFor({ state: "hidden" });
+  await page.locator("#session-0").waitFor();
+  await context.setOffline(true);
+  await page.getByText("The connection to the server is lost.").waitFor();
+  await look(page, "offline");
+  await context.setOffline(false);
+  await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+});
+
+test("says why it lets nobody in without a link, or with an old one", verifies("UI-1#screens"), async () => {
+  const rig = await serverOfTest({ store: createMemoryStore(), agents: [], ui: true });
+  const browser = await openBrowser();
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${rig.url}/`);
+  await page.getByText("This page needs a link").waitFor();
+  await look(page, "no-link");
+  const code = rig.server.createStartCode();
+  await openInspector(browser, { url: rig.url, server: { ...rig.server, createStartCode: () => code } });
+  const late = await (await browser.newContext()).newPage();
+  await late.goto(`${rig.url}/#start=${code}`);
+  await late.getByText("This link was used before, or is too old").waitFor();
+  await look(late, "old-link");
+});
