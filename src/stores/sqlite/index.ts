@@ -143,8 +143,12 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
   const write = <Result>(work: () => Result, bytes?: number): Promise<Result> =>
     transactions.write(work, bytes).catch(fail);
   const read = <Result>(work: () => Result): Promise<Result> => transactions.read(work).catch(fail);
-  const writeOrBusy = <Result>(work: () => Result, bytes?: number): Promise<Result | { readonly type: "busy" }> =>
-    transactions.write(work, bytes).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
+  const writeOrBusy = <Result>(
+    work: () => Result,
+    bytes?: number,
+    by?: string,
+  ): Promise<Result | { readonly type: "busy" }> =>
+    transactions.write(work, bytes, by).catch((error: unknown) => (isBusy(error) ? { type: "busy" } : fail(error)));
   const close = async (): Promise<void> => {
     polling.stop();
     watchers.end();
@@ -165,7 +169,7 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       for (const id of commit.record ?? []) checkId("message", id);
       const encoded = sessions.encode(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
-      const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes);
+      const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
       if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
       return result;
     },

@@ -1,5 +1,6 @@
 /**
- * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process.
+ * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process. While one
+ * session alone writes, there is nobody to share with: its writes do not wait for the end of the turn.
  *
  * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
  * 2. Work that refuses (returns another result than `ok`) has written nothing.
@@ -16,8 +17,9 @@ export type Transactions = {
    * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
    *
    * @param bytes about how many bytes it writes, beside a row or two
+   * @param by the session whose holder writes; without it, the write waits for others
    */
-  readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
+  readonly write: <Result>(work: () => Result, bytes?: number, by?: string) => Promise<Result>;
   /** Runs work that only reads; tried again while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
   /** Runs work that only reads, at once; throws if the database is locked, or if its file is gone. */
@@ -37,7 +39,12 @@ export type TransactionOptions = {
   readonly checkIdentity: IdentityCheck;
 };
 
-type Job = { readonly work: () => unknown; readonly bytes: number; readonly settle: (outcome: Outcome) => void };
+type Job = {
+  readonly work: () => unknown;
+  readonly bytes: number;
+  readonly by: string | null;
+  readonly settle: (outcome: Outcome) => void;
+};
 type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 /** Commits that share a transaction cost a fraction of single ones. The rest waits for the next transaction. */
@@ -45,6 +52,9 @@ const largestGroup = 256;
 
 /** How long reads go on without a look at the file. */
 const longestUncheckedMs = 100;
+
+/** How long a session alone writes without a turn of the event loop: timers and the network wait no longer for it. */
+const longestTurnMs = 1;
 
 export function createTransactions(options: TransactionOptions): Transactions {
   const { handle, file, busyMs, checkpoints, checkIdentity } = options;
@@ -66,13 +76,21 @@ export function createTransactions(options: TransactionOptions): Transactions {
     checkedAt = performance.now();
   }
 
+  /** Who wrote last, if nobody else has written since. */
+  let alone: string | null = null;
+  let turnedAt = Number.NEGATIVE_INFINITY;
+
   async function flush(): Promise<void> {
     do {
       // Also between groups: a program that writes without pause must not keep timers and the network waiting.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (alone === null || performance.now() - turnedAt >= longestTurnMs) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        turnedAt = performance.now();
+      }
       const group = waiting.splice(0, largestGroup);
       await runGroup(group, { ...options, checkIdentity: checkNow });
       checkpoints.wrote(pagesOf(group));
+      alone = group.length === 1 && waiting.length === 0 ? (group[0]?.by ?? null) : null;
     } while (waiting.length > 0);
     flushing = null;
   }
@@ -82,12 +100,14 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   return {
     check,
-    write<Result>(work: () => Result, bytes = 0): Promise<Result> {
+    write<Result>(work: () => Result, bytes = 0, by?: string): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
         check();
+        if (alone !== by) alone = null;
         waiting.push({
           work,
           bytes,
+          by: by ?? null,
           settle: (outcome) => (outcome.ok ? resolve(outcome.value as Result) : reject(outcome.error)),
         });
         flushing ??= flush();
