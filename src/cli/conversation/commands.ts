@@ -2,7 +2,9 @@
  * The commands of a conversation: their names, what they do, and which one is meant.
  */
 import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { approve } from "./approve-command.js";
 import { processes } from "./background-command.js";
+import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
 import { diff } from "./diff-command.js";
@@ -13,6 +15,8 @@ import { mcpServers } from "./mcp-command.js";
 import { permissions } from "./permission-commands.js";
 import type { CommandContext } from "./session-commands.js";
 import * as acts from "./session-commands.js";
+import { listSkills } from "./skills-command.js";
+import { trust } from "./trust-command.js";
 import { redo, undo } from "./undo-command.js";
 
 export type Command = {
@@ -67,6 +71,13 @@ export const commands: readonly Command[] = [
     run: acts.model,
   },
   {
+    name: "effort",
+    takes: "[level]",
+    about: "how much the model thinks, from the next message on",
+    atRest: true,
+    run: effort,
+  },
+  {
     name: "compact",
     takes: "[what to keep]",
     about: "sums the conversation up now, to make room; in a run, before its next model call",
@@ -80,6 +91,13 @@ export const commands: readonly Command[] = [
     atRest: false,
     run: acts.cost,
   },
+  {
+    name: "budget",
+    takes: "[$2]",
+    about: "what a run may cost: this one and the next ones; off takes the limit away",
+    atRest: false,
+    run: budget,
+  },
   { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
   { name: "tools", takes: "", about: "the tools of the model", atRest: false, run: acts.tools },
   {
@@ -88,6 +106,14 @@ export const commands: readonly Command[] = [
     about: "the MCP servers: their tools, and why some are off",
     atRest: false,
     run: mcpServers,
+  },
+  { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: listSkills },
+  {
+    name: "trust",
+    takes: "[revoke]",
+    about: "what the folder brings, and whether it counts; asks, or takes the trust away",
+    atRest: true,
+    run: trust,
   },
   {
     name: "ps",
@@ -112,6 +138,13 @@ export const commands: readonly Command[] = [
     run: looks.copyAnswer,
   },
   { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: looks.trace },
+  {
+    name: "approve",
+    takes: "[id]",
+    about: "what waits for an answer, in all sessions; shows it whole, and asks",
+    atRest: false,
+    run: approve,
+  },
   {
     name: "permissions",
     takes: "[…]",

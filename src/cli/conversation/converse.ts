@@ -224,6 +224,8 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       configured: talking.configured,
       version,
       hasShell: hasShell(options),
+      hasContextFiles: options.contextFiles !== false,
+      choices: control.choices,
       permissions,
       background: place.background.processes,
       servers: place.servers.present(),

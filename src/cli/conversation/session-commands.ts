@@ -26,6 +26,7 @@ import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, jsonLine, oneLine } from "../text.js";
+import type { RunChoices } from "./run-choices.js";
 import { costOf, tokensOf } from "./status-line.js";
 import type { ViewState } from "./view.js";
 
@@ -55,6 +56,10 @@ export type CommandContext = {
   readonly configured: InForce;
   readonly version: string;
   readonly hasShell: boolean;
+  /** Whether the model goes by AGENTS.md and skills. */
+  readonly hasContextFiles: boolean;
+  /** What holds for the next runs of the session. */
+  readonly choices: RunChoices;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
   readonly background: BackgroundProcesses;

@@ -34,7 +34,7 @@ export async function asksForTrust(question: TrustQuestion): Promise<boolean> {
   ]);
   const files = open.filter(({ name }) => chosen === "all" || chosen === `file ${name}`);
   if (files.length === 0) {
-    control.say([lineOf("Not trusted: it is off. To look at it and decide later: pawl trust", "dim")]);
+    control.say([lineOf("Not trusted: it is off. To look at it and decide later: /trust", "dim")]);
     return false;
   }
   trustFiles(root, home, files, userName());
