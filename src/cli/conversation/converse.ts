@@ -24,7 +24,6 @@ import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving } from "./front.js";
-import { loadHighlighting } from "./highlight.js";
 import { createLiveFront } from "./live-front.js";
 import { createOwnCommands } from "./own-command.js";
 import { createPlainFront } from "./plain-front.js";
@@ -269,7 +268,6 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
     });
     place.background.tellTo(control, agent);
     const begin = async () => {
-      await loadHighlighting();
       await control.open();
       await tellOfProcesses(control, context, terminal.redaction.text);
       const isTrusted =

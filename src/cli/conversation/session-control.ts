@@ -24,6 +24,7 @@ import { outcomeOf } from "../run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import { composeMessage } from "./attachments.js";
 import type { Activity } from "./fold.js";
+import { loadHighlighting } from "./highlight.js";
 import type { OpenQuestion } from "./questions.js";
 import { createRunChoices, type RunChoices } from "./run-choices.js";
 import { createView, type View } from "./view.js";
@@ -105,6 +106,8 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   }
 
   async function showAll(after: number): Promise<void> {
+    // Lines of the history never change, so the colours are there before the first one.
+    await loadHighlighting();
     const redact = redaction.stream();
     let isWhole = after === 0;
     let sliceEnd = performance.now() + sliceMs;
