@@ -18,6 +18,7 @@ import * as acts from "./session-commands.js";
 import { listSkills } from "./skills-command.js";
 import { trust } from "./trust-command.js";
 import { redo, undo } from "./undo-command.js";
+import { wrappedNote } from "./view-lines.js";
 
 export type Command = {
   readonly name: string;
@@ -30,8 +31,20 @@ export type Command = {
 };
 
 export const commands: readonly Command[] = [
-  { name: "help", takes: "", about: "these commands", atRest: false, run: async ({ say }) => say(helpLines()) },
-  { name: "keys", takes: "", about: "the keys", atRest: false, run: async ({ say }) => say(keyHelp()) },
+  {
+    name: "help",
+    takes: "",
+    about: "these commands",
+    atRest: false,
+    run: async ({ say, columns }) => say(helpLines(columns())),
+  },
+  {
+    name: "keys",
+    takes: "",
+    about: "the keys",
+    atRest: false,
+    run: async ({ say, columns }) => say(keyHelp(columns())),
+  },
   { name: "status", takes: "", about: "version, session, folder, model, sandbox", atRest: false, run: acts.status },
   { name: "new", takes: "", about: "begins a new session", atRest: true, run: acts.startNew },
   {
@@ -169,18 +182,28 @@ export const commands: readonly Command[] = [
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
-function helpLines(): readonly Line[] {
+function helpLines(columns: number): readonly Line[] {
   const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
+  const isNarrow = columns < 2 * width + 20;
   return [
-    ...commands.map(
-      ({ name, takes, about }): Line => [spanOf(`/${name} ${takes}`.padEnd(width), "bold"), spanOf(about)],
-    ),
-    lineOf("!command runs a command of yours in the folder; its output joins your next message.", "dim"),
-    lineOf("@path adds a file of the folder to the message.", "dim"),
-    lineOf("// begins a message that starts with a slash.", "dim"),
-    lineOf("pawl --screen-reader starts without a live screen.", "dim"),
+    ...commands.flatMap(({ name, takes, about }): readonly Line[] => {
+      const head = `/${name} ${takes}`;
+      const indent = " ".repeat(isNarrow ? 4 : width);
+      const [first = [], ...rest] = wrappedNote(about, columns - indent.length);
+      const others = rest.map((line): Line => [spanOf(indent), ...line]);
+      if (isNarrow) return [lineOf(head.trimEnd(), "bold"), [spanOf(indent), ...first], ...others];
+      return [[spanOf(head.padEnd(width), "bold"), ...first], ...others];
+    }),
+    ...notes.flatMap((note) => wrappedNote(note, columns, "dim")),
   ];
 }
+
+const notes: readonly string[] = [
+  "!command runs a command of yours in the folder; its output joins your next message.",
+  "@path adds a file of the folder to the message.",
+  "// begins a message that starts with a slash.",
+  "pawl --screen-reader starts without a live screen.",
+];
 
 export type Found =
   | { readonly type: "command"; readonly command: Command; readonly words: string }

@@ -14,7 +14,7 @@ import { serverNotes } from "../mcp/start-servers.js";
 import { modelLabel } from "../model-label.js";
 import { hasLiveScreen } from "../opens-conversation.js";
 import type { Permissions } from "../permissions/permissions.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { openPrompt } from "../screen/prompt.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
@@ -302,16 +302,19 @@ async function welcome(
     spanOf(`Pawl ${version}`, "bold"),
     spanOf(` · ${modelLabel(model.id)} · ${root} · ${session}`, "dim"),
   ];
-  if (!isFirst) return [head];
-  const notes: Line[] = [head];
+  const wrappedHead = wrapLine(head, Math.max(8, front.columns() - 1));
+  if (!isFirst) return wrappedHead;
+  const notes: Line[] = [...wrappedHead];
   if (options.model === undefined && model.id === "demo")
     notes.push(...wrappedNote(terminal.redaction.text(why), front.columns(), "yellow"));
   if (loss !== null) notes.push(...wrappedNote(visible(loss), front.columns(), "yellow"));
   if (summary !== null) return notes;
   const others = await store.list({ agent: agentName, root, parent: null, limit: 100 });
-  if (others.length === 0)
-    notes.push(lineOf("Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill.", "dim"));
-  else notes.push(lineOf(`${counted(others.length, "session")} here: /resume`, "dim"));
+  const hint =
+    others.length === 0
+      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill."
+      : `${counted(others.length, "session")} here: /resume`;
+  notes.push(...wrappedNote(hint, front.columns(), "dim"));
   return notes;
 }
 
