@@ -173,10 +173,19 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   const carryOn = () => track(outcomeOf(session));
   const act = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
-  const start = (text: string) => {
-    track(agent.run(composed(text), { sessionId, ...choices.options() }));
+  const startWith = (input: readonly UserPart[]) => {
+    track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
+  const start = (text: string) => startWith(composed(text));
+
+  /** The screen may be behind the log: a run that it shows as under way may be over. Then the text starts the next one, by the
+   * choices of the person. */
+  async function steer(text: string): Promise<void> {
+    const input = composed(text);
+    if (isResting(await session.state())) startWith(input);
+    else await session.steer(input, { by });
+  }
 
   /** What joins the next message beside the files that it names. */
   let joining: readonly UserPart[] = [];
@@ -230,7 +239,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     },
     send(text) {
       if (view.state().runId === null) start(text);
-      else act(session.steer(composed(text), { by }));
+      else act(steer(text));
     },
     queue: start,
     startQueued: carryOn,
