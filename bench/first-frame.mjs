@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { spawn } from "@lydell/node-pty";
+import { machine, median, table } from "./report.mjs";
 
 const program = resolve("dist/cli/main.js");
 
@@ -24,21 +25,24 @@ export async function run({ quick, json }) {
     rmSync(folder, { recursive: true, force: true });
   }
   const [node, prompt, ready] = [times.node, times.prompt, times.ready].map(median);
-  const figures = {
-    rounds,
-    node,
-    promptOverNode: prompt - node,
-    readyOverNode: ready - node,
-    promptRatio: prompt / node,
-  };
-  if (json) console.log(JSON.stringify(figures));
-  else {
-    console.log(`Node's own start                 ${node.toFixed(0)} ms`);
-    console.log(
-      `the prompt is there after it     ${figures.promptOverNode.toFixed(0)} ms (${figures.promptRatio.toFixed(2)} times Node's start in all)`,
-    );
-    console.log(`a message can be sent after it   ${figures.readyOverNode.toFixed(0)} ms`);
+  if (json) {
+    const over = { promptOverNode: prompt - node, readyOverNode: ready - node, promptRatio: prompt / node };
+    console.log(JSON.stringify({ rounds, node, ...over }));
+    return;
   }
+  const rows = [
+    ["Node's own start", times.node],
+    ["the prompt is there", times.prompt],
+    ["a message can be sent", times.ready],
+  ].map(([what, all]) => [
+    what,
+    median(all).toFixed(0),
+    all === times.node ? "" : (median(all) - node).toFixed(0),
+    all === times.node ? "" : (Math.min(...all) - Math.min(...times.node)).toFixed(0),
+    (median(all) / node).toFixed(2),
+  ]);
+  const heads = ["", "ms, median", "after Node's start, median", "least of both", "× Node's start"];
+  console.log(`${machine()}, ${rounds} rounds.\n\n${table(heads, rows)}`);
 }
 
 /** Milliseconds until each of these was printed, in this order. Ends the process then. */
@@ -64,8 +68,4 @@ function timeUntil(args, sought, folder) {
       else fail(new Error(`The program ended before it printed ${sought[times.length]}:\n${text}`));
     });
   });
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }

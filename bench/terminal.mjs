@@ -3,9 +3,9 @@
  * the process took. A local server plays the model.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { Worker } from "node:worker_threads";
 import { spawn } from "@lydell/node-pty";
 import { createAgent } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
@@ -64,34 +64,22 @@ function text(bytes) {
   return { text: block.repeat(Math.ceil(bytes / block.length)).slice(0, bytes) };
 }
 
-/** Plays the answers one after the other, then only short ones. */
+/** Plays the answers one after the other, then only short ones: in a thread of its own, whose work does not delay the reading of the screen. */
 async function startModel(answers) {
-  const waiting = [...answers];
+  const thread = new Worker(new URL("./terminal-model.mjs", import.meta.url), { workerData: answers });
   let [served, onServed] = [0, () => {}];
-  const server = createServer((request, response) => {
-    request.resume().on("end", () => {
-      response.setHeader("content-type", "text/event-stream");
-      const { text: whole = "Done.", calls = [] } = waiting.shift() ?? {};
-      const send = (delta, finish_reason = null) =>
-        response.write(`data: ${JSON.stringify({ id: "a", choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
-      for (let at = 0; at < whole.length; at += 200) send({ content: whole.slice(at, at + 200) });
-      calls.forEach((call, index) => void send({ tool_calls: [{ index, id: `call_${index}`, function: call }] }));
-      send({}, calls.length === 0 ? "stop" : "tool_calls");
-      response.on("finish", () => {
-        served += 1;
-        onServed();
-      });
-      response.end("data: [DONE]\n\n");
-    });
+  const url = await new Promise((done) => void thread.once("message", done));
+  thread.on("message", () => {
+    served += 1;
+    onServed();
   });
-  await new Promise((done) => void server.listen(0, "127.0.0.1", done));
   /** Resolves when this many answers have been given. */
   const given = (most) =>
     new Promise((done) => {
       onServed = () => served >= most && done();
       onServed();
     });
-  return { url: `http://127.0.0.1:${server.address().port}/v1`, given, close: () => server.close() };
+  return { url, given, close: () => thread.terminate() };
 }
 
 async function measure({ answers = [], messages = 0 }) {
@@ -103,7 +91,7 @@ async function measure({ answers = [], messages = 0 }) {
     if (messages > 0) await fill(home, root, messages);
     return await talk({ root, home, model, answers, isResumed: messages > 0 });
   } finally {
-    model.close();
+    await model.close();
     rmSync(base, { recursive: true, force: true });
   }
 }

@@ -387,7 +387,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "CHAT-2": ["keys", "rules"],
   // settings: pawl.config.json and pawl config; servers: .mcp.json and pawl mcp.
   "CHAT-4": ["settings", "servers"],
-  "CHAT-3": ["sessions", "look", "undo", "compact", "people"],
+  "CHAT-3": ["sessions", "look", "undo", "compact", "people", "choices"],
   "SEC-18": ["page", "terminal"],
   // screens: sessions, timeline, step, request, approvals, log, live and after a drop; more: fork, replay, cost.
   "UI-1": ["screens", "more"],

@@ -22,6 +22,7 @@ import {
   type BackgroundProcesses,
   createBackgroundProcesses,
   createShellTool,
+  type SkillFolder,
   skills,
   todo,
   todoHint,
@@ -124,10 +125,7 @@ function contextSources({
   onContextFiles,
 }: Pick<FolderAgentOptions, "root" | "onContextFiles">): readonly ContextSource[] {
   const user = configurationOf(process.env);
-  const folders = [
-    { path: join(user, "skills"), trust: "user" as const },
-    ...[".pawl/skills", ".agents/skills"].map((path) => ({ path: join(root, path), trust: "project" as const })),
-  ].filter(({ path }) => existsSync(path));
+  const folders = skillFolders(root);
   const files = agentsFile({ root, user, names: ["AGENTS.md", "CLAUDE.md"], trust: "project" });
   return [files, ...(folders.length === 0 ? [] : [skills({ folders })])].map((source) => ({
     ...source,
@@ -137,6 +135,14 @@ function contextSources({
       return texts;
     },
   }));
+}
+
+/** The folders of skills that are there: the person's own, and those of the folder. */
+export function skillFolders(root: string): readonly SkillFolder[] {
+  return [
+    { path: join(configurationOf(process.env), "skills"), trust: "user" as const },
+    ...[".pawl/skills", ".agents/skills"].map((path) => ({ path: join(root, path), trust: "project" as const })),
+  ].filter(({ path }) => existsSync(path));
 }
 
 function folderTools({

@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Terminal } from "./terminal.js";
+import { dollarsIn } from "./text.js";
 
 /** Adds a command to the program. When the command has run, it passes its exit code to `finish`. */
 export type Add = (program: Command, terminal: Terminal, finish: (exitCode: number) => void) => void;
@@ -57,7 +58,8 @@ export function positive(text: string): number {
 }
 
 function dollars(text: string): number {
-  if (/^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0) return Number(text);
+  const amount = dollarsIn(text);
+  if (amount !== null) return amount;
   throw new InvalidArgumentError("It must be an amount of US dollars above 0, e.g. 2 or 0.25.");
 }
 

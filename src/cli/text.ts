@@ -160,3 +160,8 @@ export function jsonLine(value: unknown): string {
   );
   return `${text}\n`;
 }
+
+/** An amount of US dollars as a person writes it; null if it is none, or not above 0. */
+export function dollarsIn(text: string): number | null {
+  return /^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0 ? Number(text) : null;
+}

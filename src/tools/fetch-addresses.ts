@@ -38,14 +38,17 @@ export type AddressRules = { readonly isAllowed: (address: string) => boolean };
  */
 export function createAddressRules(allowed: readonly string[]): AddressRules {
   const permitted = listOf(allowed);
-  const closed = listOf([...closedV4, ...closedV6]);
-  const open = listOf([openV6]);
+  // Reading them takes longer than the rest of a tool, and most agents never fetch.
+  let closed: BlockList | undefined;
+  let open: BlockList | undefined;
   return {
     isAllowed(address) {
       const plain = unmapped(address);
       const family = isIPv4(plain) ? "ipv4" : "ipv6";
       if (isIP(plain) === 0) return false;
       if (permitted.check(plain, family)) return true;
+      closed ??= listOf([...closedV4, ...closedV6]);
+      open ??= listOf([openV6]);
       return !closed.check(plain, family) && (family === "ipv4" || open.check(plain, family));
     },
   };

@@ -166,6 +166,7 @@ const modules = {
       age: "of a number",
       counted: "of a number",
       jsonLine: cliText.jsonLine,
+      dollarsIn: cliText.dollarsIn,
       wrapped: (text) => cliText.wrapped(text, 80),
     } satisfies Cases<typeof cliText>,
   ],

@@ -400,3 +400,19 @@ test("each call is one attempt and asks once", async () => {
   await collect(own, requestOf(messages, { attempt: 2 }));
   expect(calls).toHaveLength(2);
 });
+
+test("an answer that has come whole leaves turns of the event loop to others", async () => {
+  const delta = { type: "text-delta", id: "1", delta: "word " } as const;
+  const [start, , end] = hello as [LanguageModelV3StreamPart, LanguageModelV3StreamPart, LanguageModelV3StreamPart];
+  const { model } = streamingV3([start, ...Array.from({ length: 2_000 }, () => delta), end, finish()]);
+  let [turns, isOver] = [0, false];
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const deltas = await collect(fromAiSdk(model), request);
+  isOver = true;
+  expect(deltas.filter(({ kind }) => kind === "text-delta")).toHaveLength(2_000);
+  expect(turns).toBeGreaterThanOrEqual(2_000 / 50);
+});

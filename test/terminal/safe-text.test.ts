@@ -33,9 +33,9 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
     });
     const completion = createCompletion(async () => names, isThere);
     const draft = edit.insert(edit.emptyDraft, "@a");
-    completion.hints(draft);
+    completion.hints(draft, 40);
     await arrived;
-    harmless(painted(completion.hints(draft)));
+    harmless(painted(completion.hints(draft, 40)));
     const found = completion.complete(draft);
     const next = found?.type === "draft" ? found.draft : found?.draft(names[0] ?? "");
     harmless((next ?? draft).text);

@@ -31,6 +31,7 @@ import {
   splitId,
 } from "../pending-calls.js";
 import { replyOf } from "../reply.js";
+import { confirmations, sendAnswer } from "../send-answer.js";
 import type { Terminal } from "../terminal.js";
 import { counted, exact, visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -88,18 +89,6 @@ async function answerIn(
   return { sessionId, isFirst: true, isSame: true };
 }
 
-const confirmations: { readonly [type in ApprovalDecision["type"]]: string } = {
-  approve: "Approved",
-  modify: "Approved with changes:",
-  deny: "Denied",
-  rerun: "Will run again:",
-  result: "Recorded the result of",
-  fail: "Counted as failed:",
-  abort: "Aborted",
-  reply: "Answered",
-  decline: "Declined",
-};
-
 /** @throws PawlError `bad_input` if the input has changed since the person listed the call */
 function checkHash({ inputHash = "", id }: PendingCall, hash: string | undefined): void {
   if (hash === undefined) return;
@@ -113,19 +102,6 @@ function checkHash({ inputHash = "", id }: PendingCall, hash: string | undefined
       "bad_input",
       `The input of ${id} has another hash: it has changed. Look at it again with pawl approvals.`,
     );
-}
-
-function sendAnswer(
-  session: ClientSession,
-  { callKey, why, inputHash, questionId }: PendingCall,
-  decision: ApprovalDecision,
-  by: string,
-) {
-  // A call that runs elsewhere needs a result, not an approval.
-  if (why === "external" && decision.type === "result")
-    return session.provideResult(callKey, decision.output, { isError: decision.isError === true });
-  const question = questionId === undefined ? {} : { questionId };
-  return session.answer(callKey, decision, { by, ...question, ...(inputHash === undefined ? {} : { inputHash }) });
 }
 
 /** @throws PawlError `bad_input` if the options do not fit the call */

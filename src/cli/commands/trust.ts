@@ -9,7 +9,7 @@ import { listenForInterruptions } from "../interruptions.js";
 import { promptLine } from "../prompt-line.js";
 import type { Terminal } from "../terminal.js";
 import { exact } from "../text.js";
-import { describedFile } from "../trust/described.js";
+import { describedFile, verdictOf } from "../trust/described.js";
 import { type BroughtFile, type FolderTrust, folderTrust, revokeTrust, trustFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 
@@ -59,11 +59,6 @@ function tell(root: string, home: string, { json }: TrustOptions, terminal: Term
     terminal.out(`hash ${hash}\n`);
   }
   return exitCodes.done;
-}
-
-function verdictOf({ isTrusted, name }: BroughtFile): string {
-  if (isTrusted) return "Trusted, as it is now.";
-  return `Not trusted: ${name === ".mcp.json" ? "it starts nothing" : "it asks and denies, and does nothing else"}.`;
 }
 
 /** The files that the person trusts; each is asked about. */

@@ -2,7 +2,9 @@
  * The commands of a conversation: their names, what they do, and which one is meant.
  */
 import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { approve } from "./approve-command.js";
 import { processes } from "./background-command.js";
+import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
 import { diff } from "./diff-command.js";
@@ -13,7 +15,10 @@ import { mcpServers } from "./mcp-command.js";
 import { permissions } from "./permission-commands.js";
 import type { CommandContext } from "./session-commands.js";
 import * as acts from "./session-commands.js";
+import { listSkills } from "./skills-command.js";
+import { trust } from "./trust-command.js";
 import { redo, undo } from "./undo-command.js";
+import { wrappedNote } from "./view-lines.js";
 
 export type Command = {
   readonly name: string;
@@ -26,8 +31,20 @@ export type Command = {
 };
 
 export const commands: readonly Command[] = [
-  { name: "help", takes: "", about: "these commands", atRest: false, run: async ({ say }) => say(helpLines()) },
-  { name: "keys", takes: "", about: "the keys", atRest: false, run: async ({ say }) => say(keyHelp()) },
+  {
+    name: "help",
+    takes: "",
+    about: "these commands",
+    atRest: false,
+    run: async ({ say, columns }) => say(helpLines(columns())),
+  },
+  {
+    name: "keys",
+    takes: "",
+    about: "the keys",
+    atRest: false,
+    run: async ({ say, columns }) => say(keyHelp(columns())),
+  },
   { name: "status", takes: "", about: "version, session, folder, model, sandbox", atRest: false, run: acts.status },
   { name: "new", takes: "", about: "begins a new session", atRest: true, run: acts.startNew },
   {
@@ -67,6 +84,13 @@ export const commands: readonly Command[] = [
     run: acts.model,
   },
   {
+    name: "effort",
+    takes: "[level]",
+    about: "how much the model thinks, from the next message on",
+    atRest: true,
+    run: effort,
+  },
+  {
     name: "compact",
     takes: "[what to keep]",
     about: "sums the conversation up now, to make room; in a run, before its next model call",
@@ -80,6 +104,13 @@ export const commands: readonly Command[] = [
     atRest: false,
     run: acts.cost,
   },
+  {
+    name: "budget",
+    takes: "[$2]",
+    about: "what a run may cost: this one and the next ones; off takes the limit away",
+    atRest: false,
+    run: budget,
+  },
   { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
   { name: "tools", takes: "", about: "the tools of the model", atRest: false, run: acts.tools },
   {
@@ -88,6 +119,14 @@ export const commands: readonly Command[] = [
     about: "the MCP servers: their tools, and why some are off",
     atRest: false,
     run: mcpServers,
+  },
+  { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: listSkills },
+  {
+    name: "trust",
+    takes: "[revoke]",
+    about: "what the folder brings, and whether it counts; asks, or takes the trust away",
+    atRest: true,
+    run: trust,
   },
   {
     name: "ps",
@@ -113,6 +152,13 @@ export const commands: readonly Command[] = [
   },
   { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: looks.trace },
   {
+    name: "approve",
+    takes: "[id]",
+    about: "what waits for an answer, in all sessions; shows it whole, and asks",
+    atRest: false,
+    run: approve,
+  },
+  {
     name: "permissions",
     takes: "[…]",
     about: "what is allowed, asked and denied by rules; adds, removes and tests",
@@ -136,18 +182,28 @@ export const commands: readonly Command[] = [
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
-function helpLines(): readonly Line[] {
+function helpLines(columns: number): readonly Line[] {
   const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
+  const isNarrow = columns < 2 * width + 20;
   return [
-    ...commands.map(
-      ({ name, takes, about }): Line => [spanOf(`/${name} ${takes}`.padEnd(width), "bold"), spanOf(about)],
-    ),
-    lineOf("!command runs a command of yours in the folder; its output joins your next message.", "dim"),
-    lineOf("@path adds a file of the folder to the message.", "dim"),
-    lineOf("// begins a message that starts with a slash.", "dim"),
-    lineOf("pawl --screen-reader starts without a live screen.", "dim"),
+    ...commands.flatMap(({ name, takes, about }): readonly Line[] => {
+      const head = `/${name} ${takes}`;
+      const indent = " ".repeat(isNarrow ? 4 : width);
+      const [first = [], ...rest] = wrappedNote(about, columns - indent.length);
+      const others = rest.map((line): Line => [spanOf(indent), ...line]);
+      if (isNarrow) return [lineOf(head.trimEnd(), "bold"), [spanOf(indent), ...first], ...others];
+      return [[spanOf(head.padEnd(width), "bold"), ...first], ...others];
+    }),
+    ...notes.flatMap((note) => wrappedNote(note, columns, "dim")),
   ];
 }
+
+const notes: readonly string[] = [
+  "!command runs a command of yours in the folder; its output joins your next message.",
+  "@path adds a file of the folder to the message.",
+  "// begins a message that starts with a slash.",
+  "pawl --screen-reader starts without a live screen.",
+];
 
 export type Found =
   | { readonly type: "command"; readonly command: Command; readonly words: string }

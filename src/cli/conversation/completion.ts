@@ -2,7 +2,7 @@
  * Completing what is being typed: the name of a command, or the path of a file behind an `@`.
  */
 import * as edit from "../screen/draft.js";
-import { type Line, lineOf } from "../screen/line.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { oneLine } from "../text.js";
 import { completed, matchingCommands } from "./commands.js";
@@ -16,7 +16,7 @@ export type Completed =
 
 export type Completion = {
   /** What the draft may become, for the screen. */
-  readonly hints: (draft: edit.Draft) => readonly Line[];
+  readonly hints: (draft: edit.Draft, columns: number) => readonly Line[];
   /** @returns null if there is nothing to complete */
   readonly complete: (draft: edit.Draft) => Completed | null;
 };
@@ -24,6 +24,8 @@ export type Completion = {
 /** Milliseconds after which the names of the files are read again. */
 const freshFor = 5_000;
 const mostHints = 5;
+/** Rows of names of commands. */
+const mostHintRows = 6;
 const mostChoices = 200;
 
 /** @param namesOf reads the names of the files. @param onNames called when they are there */
@@ -43,9 +45,9 @@ export function createCompletion(namesOf: () => Promise<readonly string[]>, onNa
   }
 
   return {
-    hints(draft) {
+    hints(draft, columns) {
       const path = pathBeing(draft.text, draft.cursor);
-      if (path === null) return commandHints(draft);
+      if (path === null) return commandHints(draft, columns);
       const found = fitting(path.words, mostHints + 1);
       if (found.length === 0) return names === null ? [lineOf("@ …", "dim")] : [];
       const shown = found.slice(0, mostHints).map(oneLine).join("  ");
@@ -74,11 +76,14 @@ export function createCompletion(namesOf: () => Promise<readonly string[]>, onNa
   };
 }
 
-function commandHints({ text }: edit.Draft): readonly Line[] {
+function commandHints({ text }: edit.Draft, columns: number): readonly Line[] {
   const beginning = /^\/([a-z]*)$/.exec(text)?.[1];
   if (beginning === undefined) return [];
   const found = matchingCommands(beginning);
-  return found.length === 0 ? [] : [lineOf(found.map(({ name }) => `/${name}`).join("  "), "dim")];
+  if (found.length === 0) return [];
+  const rows = wrapLine(lineOf(found.map(({ name }) => `/${name}`).join("  "), "dim"), Math.max(8, columns - 3));
+  const [last, ...others] = rows.slice(0, mostHintRows).toReversed();
+  return rows.length <= mostHintRows ? rows : [...others.toReversed(), [...(last ?? []), spanOf(" …", "dim")]];
 }
 
 function commonBeginning(names: readonly string[]): string {

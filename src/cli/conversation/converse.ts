@@ -14,7 +14,7 @@ import { serverNotes } from "../mcp/start-servers.js";
 import { modelLabel } from "../model-label.js";
 import { hasLiveScreen } from "../opens-conversation.js";
 import type { Permissions } from "../permissions/permissions.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { openPrompt } from "../screen/prompt.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
@@ -24,7 +24,6 @@ import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving } from "./front.js";
-import { loadHighlighting } from "./highlight.js";
 import { createLiveFront } from "./live-front.js";
 import { createOwnCommands } from "./own-command.js";
 import { createPlainFront } from "./plain-front.js";
@@ -224,6 +223,8 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       configured: talking.configured,
       version,
       hasShell: hasShell(options),
+      hasContextFiles: options.contextFiles !== false,
+      choices: control.choices,
       permissions,
       background: place.background.processes,
       servers: place.servers.present(),
@@ -267,7 +268,6 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
     });
     place.background.tellTo(control, agent);
     const begin = async () => {
-      await loadHighlighting();
       await control.open();
       await tellOfProcesses(control, context, terminal.redaction.text);
       const isTrusted =
@@ -302,16 +302,19 @@ async function welcome(
     spanOf(`Pawl ${version}`, "bold"),
     spanOf(` · ${modelLabel(model.id)} · ${root} · ${session}`, "dim"),
   ];
-  if (!isFirst) return [head];
-  const notes: Line[] = [head];
+  const wrappedHead = wrapLine(head, Math.max(8, front.columns() - 1));
+  if (!isFirst) return wrappedHead;
+  const notes: Line[] = [...wrappedHead];
   if (options.model === undefined && model.id === "demo")
     notes.push(...wrappedNote(terminal.redaction.text(why), front.columns(), "yellow"));
   if (loss !== null) notes.push(...wrappedNote(visible(loss), front.columns(), "yellow"));
   if (summary !== null) return notes;
   const others = await store.list({ agent: agentName, root, parent: null, limit: 100 });
-  if (others.length === 0)
-    notes.push(lineOf("Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill.", "dim"));
-  else notes.push(lineOf(`${counted(others.length, "session")} here: /resume`, "dim"));
+  const hint =
+    others.length === 0
+      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill."
+      : `${counted(others.length, "session")} here: /resume`;
+  notes.push(...wrappedNote(hint, front.columns(), "dim"));
   return notes;
 }
 

@@ -4,7 +4,8 @@
  * 1. A line costs no more than its length, and a long line is plain. A library of patterns may take seconds for one.
  * 2. What a line leaves open (a comment, a string) is remembered for the next one by the mark that opened it.
  * 3. The text of the spans is the line, whatever the library makes of it.
- * 4. The library takes longer to load than all else that a prompt needs. It is loaded when the prompt is there.
+ * 4. The library takes longer to load than all else that a prompt needs. It is loaded when a session
+ *    has something to show.
  */
 import type { Highlighted } from "highlight.js/lib/common";
 import { type Line, type Span, spanOf } from "../screen/line.js";

@@ -2,6 +2,7 @@
  * What `/keys` says.
  */
 import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { wrappedNote } from "./view-lines.js";
 
 const rows: readonly (readonly [string, string])[] = [
   ["Enter", "sends; while pawl works: the model gets it before its next call"],
@@ -24,6 +25,9 @@ const rows: readonly (readonly [string, string])[] = [
   ["Ctrl-Z", "suspends, if nothing is at work"],
 ];
 
-export function keyHelp(): readonly Line[] {
-  return rows.flatMap(([keys, about]): Line[] => [lineOf(keys, "bold"), [spanOf("    "), spanOf(about)]]);
+export function keyHelp(columns: number): readonly Line[] {
+  return rows.flatMap(([keys, about]): readonly Line[] => [
+    lineOf(keys, "bold"),
+    ...wrappedNote(about, columns - 4).map((line): Line => [spanOf("    "), ...line]),
+  ]);
 }

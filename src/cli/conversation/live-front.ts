@@ -48,7 +48,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function refresh(): void {
     const view = talk?.control.view ?? null;
     if (view !== null) screen.commit(view.taken());
-    const hints = asked === null ? completion.hints(draft) : [];
+    const hints = asked === null ? completion.hints(draft, tty.columns) : [];
     const shown = { view, draft, hints, answering, isOnQuestion, picker: picking?.picker ?? null, isLeaving, notice };
     screen.show(liveRegion(shown, tty.columns, tty.rows, Date.now()));
     const state = view?.state();

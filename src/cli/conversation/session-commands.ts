@@ -26,6 +26,7 @@ import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, jsonLine, oneLine } from "../text.js";
+import type { RunChoices } from "./run-choices.js";
 import { costOf, tokensOf } from "./status-line.js";
 import type { ViewState } from "./view.js";
 
@@ -55,6 +56,10 @@ export type CommandContext = {
   readonly configured: InForce;
   readonly version: string;
   readonly hasShell: boolean;
+  /** Whether the model goes by AGENTS.md and skills. */
+  readonly hasContextFiles: boolean;
+  /** What holds for the next runs of the session. */
+  readonly choices: RunChoices;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
   readonly background: BackgroundProcesses;
@@ -80,7 +85,7 @@ const mostSessions = 200;
 const page = 1_000;
 
 export async function status(context: CommandContext): Promise<void> {
-  const { sessionId, root, model, version, hasShell, say } = context;
+  const { sessionId, root, model, version, hasShell, servers, say } = context;
   const sandbox = detectSandbox() === "bubblewrap" ? "sandboxed with bubblewrap" : "not sandboxed";
   const facts: readonly (readonly [string, string])[] = [
     ["version", version],
@@ -88,9 +93,23 @@ export async function status(context: CommandContext): Promise<void> {
     ["folder", root],
     ["model", modelLabel(model)],
     ["shell", hasShell ? `asks before each command, ${sandbox}` : "none"],
+    ["trust", trustOf(context)],
+    ["servers", servers.all.length === 0 ? "none" : servers.all.map(({ name }) => oneLine(name)).join(", ")],
+    ["files", filesOf(context)],
     ["Node", process.version],
   ];
   say(facts.map(([name, value]): Line => [spanOf(name.padEnd(9), "dim"), spanOf(value)]));
+}
+
+function trustOf({ configured: { trust } }: CommandContext): string {
+  if (trust.files.length === 0) return "the folder brings nothing that needs it";
+  return trust.files.map(({ name, isTrusted }) => `${name} ${isTrusted ? "counts" : "does not count"}`).join(", ");
+}
+
+/** The files of settings in force. */
+function filesOf({ configured: { user, folder } }: CommandContext): string {
+  const paths = [user?.path, folder?.path].filter((path) => path !== undefined);
+  return paths.length === 0 ? "none" : paths.map(oneLine).join(", ");
 }
 
 export async function startNew({ go }: CommandContext): Promise<void> {

@@ -5,7 +5,7 @@
  * 2. The view yields, so that keys are answered while much arrives.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { hasCalls } from "../../core/index.js";
+import { hasCalls, isResting } from "../../core/index.js";
 import {
   type Agent,
   type ApprovalDecision,
@@ -16,6 +16,7 @@ import {
   type StreamItem,
   type UserPart,
 } from "../../index.js";
+import { dollars } from "../closing-line.js";
 import { describeError } from "../exit.js";
 import { textOfFolderFile } from "../folder-file.js";
 import type { Redaction } from "../redaction.js";
@@ -23,7 +24,9 @@ import { outcomeOf } from "../run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import { composeMessage } from "./attachments.js";
 import type { Activity } from "./fold.js";
+import { loadHighlighting } from "./highlight.js";
 import type { OpenQuestion } from "./questions.js";
+import { createRunChoices, type RunChoices } from "./run-choices.js";
 import { createView, type View } from "./view.js";
 import { wrappedNote } from "./view-lines.js";
 
@@ -44,6 +47,8 @@ export type SessionParts = {
 export type SessionControl = {
   readonly sessionId: string;
   readonly view: View;
+  /** What holds for the next runs. */
+  readonly choices: RunChoices;
   /** Shows what the session has, and carries its run on if one was interrupted. */
   readonly open: () => Promise<void>;
   /** Adds data to the next message. */
@@ -77,6 +82,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   const { agent, store, sessionId, root, redaction, by, columns, onChange } = parts;
   const session = agent.session(sessionId);
   const view = createView({ fileOf });
+  const choices = createRunChoices(session, by);
   /** While events from before are shown: the calls that still ask. Null after that. */
   let stillAsking: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const over = new AbortController();
@@ -100,6 +106,8 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   }
 
   async function showAll(after: number): Promise<void> {
+    // Lines of the history never change, so the colours are there before the first one.
+    await loadHighlighting();
     const redact = redaction.stream();
     let isWhole = after === 0;
     let sliceEnd = performance.now() + sliceMs;
@@ -118,9 +126,25 @@ export function createSessionControl(parts: SessionParts): SessionControl {
         for (const _ of view.showInSteps(asked(item) ? item : safe, columns(), Date.now()))
           if (performance.now() >= sliceEnd) await rest();
       }
+      if (stillAsking === null) goByChoices(item);
       onChange();
       if (performance.now() >= sliceEnd) await rest();
     }
+  }
+
+  function goByChoices(item: StreamItem): void {
+    if (item.type === "run_started") act(choices.keep());
+    if (item.type === "step_finished") act(stopIfSpent(item.runId));
+  }
+
+  async function stopIfSpent(runId: string): Promise<void> {
+    const state = await session.state();
+    if (isResting(state) || !("usage" in state) || state.runId !== runId) return;
+    const { costUsd } = state.usage;
+    const budget = choices.spent(runId, costUsd);
+    if (budget === null) return;
+    say([lineOf(`✗ This run has cost ${dollars(costUsd ?? budget)}, and its budget is ${dollars(budget)}.`, "yellow")]);
+    await session.abort({ runId, note: `the budget of ${dollars(budget)} is spent`, by });
   }
 
   /** The person must see exactly what would run (SEC-6), so questions are not redacted. */
@@ -149,10 +173,19 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   const carryOn = () => track(outcomeOf(session));
   const act = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
-  const start = (text: string) => {
-    track(agent.run(composed(text), { sessionId }));
+  const startWith = (input: readonly UserPart[]) => {
+    track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
+  const start = (text: string) => startWith(composed(text));
+
+  /** The screen may be behind the log: a run that it shows as under way may be over. Then the text starts the next one, by the
+   * choices of the person. */
+  async function steer(text: string): Promise<void> {
+    const input = composed(text);
+    if (isResting(await session.state())) startWith(input);
+    else await session.steer(input, { by });
+  }
 
   /** What joins the next message beside the files that it names. */
   let joining: readonly UserPart[] = [];
@@ -178,10 +211,13 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   return {
     sessionId,
     view,
+    choices,
     async open() {
       const summary = await store.describe(sessionId);
       if (summary === null || summary.info === null) return;
+      await choices.load();
       const state = await session.state();
+      if ("runId" in state) choices.watch(state.runId);
       const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
       stillAsking = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
       const after = Math.max(0, summary.seq - mostShown);
@@ -203,7 +239,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     },
     send(text) {
       if (view.state().runId === null) start(text);
-      else act(session.steer(composed(text), { by }));
+      else act(steer(text));
     },
     queue: start,
     startQueued: carryOn,

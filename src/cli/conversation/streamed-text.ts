@@ -70,6 +70,11 @@ function squeezed(text: string): string {
 /** What is behind this many characters that are no white space. */
 function behind(text: string, count: number): string {
   let [at, left] = [0, count];
-  for (; left > 0 && at < text.length; at++) if (!/\s/.test(text[at] ?? "")) left -= 1;
+  for (; left > 0 && at < text.length; at++) if (!isSpace(text.charCodeAt(at))) left -= 1;
   return text.slice(at);
+}
+
+function isSpace(code: number): boolean {
+  if (code <= 32) return code === 32 || (code >= 9 && code <= 13);
+  return code >= 128 && /\s/.test(String.fromCharCode(code));
 }

@@ -10,13 +10,14 @@ import { type BroughtFile, trustFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import type { Front } from "./front.js";
 import type { SessionControl } from "./session-control.js";
+import { wrappedNote } from "./view-lines.js";
 
 export type TrustQuestion = {
   readonly open: readonly BroughtFile[];
   readonly root: string;
   readonly home: string;
   readonly control: Pick<SessionControl, "say">;
-  readonly front: Pick<Front, "choose">;
+  readonly front: Pick<Front, "choose" | "columns">;
   readonly terminal: Pick<Terminal, "redaction">;
 };
 
@@ -24,7 +25,7 @@ export type TrustQuestion = {
 export async function asksForTrust(question: TrustQuestion): Promise<boolean> {
   const { open, root, home, control, front, terminal } = question;
   control.say([
-    lineOf("This folder brings what needs your trust before it counts:", "yellow"),
+    ...wrappedNote("This folder brings what needs your trust before it counts:", front.columns(), "yellow"),
     ...open.flatMap((file) => describedFile(file).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`))),
   ]);
   const chosen = await front.choose("trust", [
@@ -34,7 +35,7 @@ export async function asksForTrust(question: TrustQuestion): Promise<boolean> {
   ]);
   const files = open.filter(({ name }) => chosen === "all" || chosen === `file ${name}`);
   if (files.length === 0) {
-    control.say([lineOf("Not trusted: it is off. To look at it and decide later: pawl trust", "dim")]);
+    control.say(wrappedNote("Not trusted: it is off. To look at it and decide later: /trust", front.columns(), "dim"));
     return false;
   }
   trustFiles(root, home, files, userName());

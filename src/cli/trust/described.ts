@@ -19,3 +19,8 @@ export function describedFile({ path, text, effects, before, isTrusted }: Brough
     ...(effects.length === 0 ? [] : ["It", ...effects.map((effect) => `  ${exact(effect)}`)]),
   ];
 }
+
+export function verdictOf({ isTrusted, name }: BroughtFile): string {
+  if (isTrusted) return "Trusted, as it is now.";
+  return `Not trusted: ${name === ".mcp.json" ? "it starts nothing" : "it asks and denies, and does nothing else"}.`;
+}

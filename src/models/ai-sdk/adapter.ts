@@ -16,7 +16,7 @@ import {
 } from "../../check-options.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
-import { startIdleTimer } from "../../platform/process.js";
+import { inNextTurn, startIdleTimer } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
@@ -118,6 +118,12 @@ function assertUsable(value: unknown): asserts value is LanguageModel {
 /** How long to wait for the end of a stream after its last useful part, in milliseconds. */
 const endTimeoutMs = 1_000;
 
+/**
+ * Parts that are read in one turn of the event loop. A provider's stream gives all that has come without leaving the turn:
+ * without a limit, nothing else would happen in the process until a long answer is over.
+ */
+const mostInTurn = 50;
+
 type Opened = ReadableStreamDefaultReader<unknown>;
 type Converter = (request: ModelRequest, signal: AbortSignal) => CallOptions;
 
@@ -142,7 +148,8 @@ async function* stream(
   signal.addEventListener("abort", cancelOnAbort, { once: true });
   let stopWaiting: (() => void) | undefined;
   try {
-    while (!answer.ended && !signal.aborted) {
+    for (let parts = 1; !answer.ended && !signal.aborted; parts += 1) {
+      if (parts % mostInTurn === 0) await new Promise<void>(inNextTurn);
       if (answer.failing) stopWaiting ??= cancelLater(reader);
       const deltas = await readNext(reader, answer);
       if (signal.aborted) return;

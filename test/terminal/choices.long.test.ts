@@ -1,0 +1,227 @@
+/**
+ * Commands of the conversation with which a person chooses: what a run may cost, how much the model thinks, what is trusted,
+ * what is approved, and what is kept of a long conversation. In a pseudo-terminal, with a local server as the model.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createWorld, jsonLines, type World } from "../cli/pawl.js";
+import { type Script, startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { openPawl, type Person } from "./pseudo-terminal.js";
+
+const answer = (text: string, output = 10) => ({ type: "answer", text, usage: { input: 20, output } }) as const;
+const look = (output: number) =>
+  ({ type: "answer", calls: [{ name: "list_files", input: {} }], usage: { input: 20, output } }) as const;
+const touch = (file: string) =>
+  ({ type: "answer", calls: [{ name: "shell", input: { command: `touch ${file}` } }] }) as const;
+
+async function talking(world: World, script: Script, rows = 40) {
+  const server = await startProviderServer("openai-chat", script);
+  onTestFinished(() => server.close());
+  const person = openPawl(world, ["--model", "openai-compatible/test"], {
+    rows,
+    env: { OPENAI_BASE_URL: server.baseURL },
+  });
+  await person.sees("ready");
+  return { person, requests: server.requests };
+}
+
+/** A model that costs $10 for a million tokens of answers. */
+async function talkingForMoney(world: World, script: Script, args: readonly string[] = []) {
+  const server = await startProviderServer("anthropic-messages", script);
+  onTestFinished(() => server.close());
+  const env = { ANTHROPIC_BASE_URL: server.baseURL, ANTHROPIC_API_KEY: "test-key" };
+  const person = openPawl(world, ["--model", "anthropic/claude-sonnet-5-5", ...args], { rows: 40, env });
+  await person.sees("ready");
+  return { person, requests: server.requests };
+}
+
+/** Keys answer a question only once it has been on the screen for a moment. */
+async function allows(person: Person) {
+  await person.sees(/y yes/);
+  await new Promise((done) => setTimeout(done, 450));
+  person.type("y");
+}
+
+async function sessionsOf(world: World) {
+  return jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+}
+
+async function eventsOf(world: World, sessionId: string) {
+  return jsonLines((await world.pawl(["sessions", "export", sessionId])).stdout).map(({ event }) => event);
+}
+
+test("/budget ends the next runs, in this session and after a resume", verifies("CHAT-3#choices"), async () => {
+  const world = createWorld();
+  const first = await talkingForMoney(world, [look(100_000), look(100_000), answer("Never said.")]);
+  first.person.type("/budget\r");
+  await first.person.sees("A run may cost any amount. To change it: /budget $2, or /budget off");
+  first.person.type("/budget much\r");
+  await first.person.sees("/budget takes an amount of US dollars");
+  first.person.type("/budget $1.50\r");
+  await first.person.sees("A run ends when it has cost $1.50: the next ones.");
+  first.person.type("go\r");
+  await first.person.sees(/limit of cost[\s\S]*ready/i);
+  first.person.type("\x03\x04");
+  await first.person.ended;
+
+  const second = await talkingForMoney(world, [look(200_000), answer("Never said.")], ["--continue"]);
+  second.person.type("/budget\r");
+  await second.person.sees("A run ends when it has cost $1.50.");
+  second.person.type("go on\r");
+  await second.person.sees(/> go on[\s\S]*limit of cost[\s\S]*ready/i);
+  second.person.type("/budget off\r");
+  await second.person.sees("A run may cost any amount from now on.");
+});
+
+test("/budget stops the run that is under way, when it has cost that much", verifies("CHAT-3#choices"), async () => {
+  const world = createWorld();
+  const costly = { ...touch("made"), usage: { input: 20, output: 100_000 } };
+  const { person, requests } = await talkingForMoney(world, [costly, look(100_000), answer("Never said.")]);
+  person.type("go\r");
+  await person.sees(/y yes/);
+  person.type("/budget $1.50\r");
+  await person.sees("A run ends when it has cost $1.50: this one, and the next ones.");
+  await allows(person);
+  await person.sees(/This run has cost \$2\.00, and its budget is \$1\.50\.[\s\S]*ready/);
+  expect(existsSync(join(world.root, "made"))).toBe(true);
+  expect(requests.length).toBeLessThanOrEqual(3);
+  const [session] = await sessionsOf(world);
+  expect(await eventsOf(world, session.sessionId)).toContainEqual(
+    expect.objectContaining({ type: "abort_requested", note: "the budget of $1.50 is spent" }),
+  );
+});
+
+test("/effort says how much the model thinks in the next runs", verifies("CHAT-3#choices"), async () => {
+  const world = createWorld();
+  const { person, requests } = await talking(world, [answer("One."), answer("Two.")]);
+  person.type("/effort\r");
+  await person.sees(/effort ›[\s\S]*default \(now\)[\s\S]*high/);
+  person.type("high");
+  await person.sees("› high");
+  person.type("\r");
+  await person.sees("How much the model thinks, from the next message on: high");
+  person.type("first\r");
+  await person.sees(/One\.[\s\S]*ready/);
+  expect(requests[0]?.body).toMatchObject({ reasoning_effort: "high" });
+  person.type("/effort default\r");
+  await person.sees("from the next message on: default");
+  person.type("second\r");
+  await person.sees(/Two\.[\s\S]*ready/);
+  expect(requests[1]?.body).not.toHaveProperty("reasoning_effort");
+  person.type("/effort very\r");
+  await person.sees("/effort takes low, medium, high, or default");
+});
+
+test("/approve answers what waits in another session", verifies("CHAT-3#people"), async () => {
+  const world = createWorld();
+  const other = await talking(world, [touch("one"), answer("The other is done.")]);
+  other.person.type("touch it\r");
+  await other.person.sees(/y yes/);
+  const { person } = await talking(world, []);
+  person.type("/approve\r");
+  await person.sees(/approve ›[\s\S]*shell {2}needs approval/);
+  person.type("\r");
+  await person.sees(/touch one[\s\S]*answer ›[\s\S]*› leave it waiting/);
+  person.type("\r");
+  await person.sees("Nothing was answered.");
+  person.type("/approve\r");
+  await person.sees(/approve ›/);
+  person.type("\r");
+  await person.sees(/answer ›/);
+  person.type("yes");
+  await person.sees("› yes, run it");
+  person.type("\r");
+  await person.sees(/Approved .*\(shell\)\.[\s\S]*It goes on where it is shown/);
+  await other.person.sees(/The other is done\.[\s\S]*ready/);
+  expect(existsSync(join(world.root, "one"))).toBe(true);
+  person.type("/approve\r");
+  await person.sees("No call waits for an answer, in any session.");
+});
+
+test("/approve ID TEXT denies with a reason, and says who goes on", verifies("CHAT-3#people"), async () => {
+  const world = createWorld({ "notes.txt": "old\n" });
+  const run = await world.pawl(["run", "--model", "demo", "--park", 'Replace "old" with "new" in notes.txt']);
+  expect(run.code).toBe(3);
+  const [waiting] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
+  const { person } = await talking(world, []);
+  person.type(`/approve ${waiting.id} not in this folder\r`);
+  await person.sees(/answer ›[\s\S]*no, because: not in this folder/);
+  person.type("because");
+  await person.sees("› no, because: not in this folder");
+  person.type("\r");
+  await person.sees(/Denied .*[\s\S]*It goes on where it is shown/);
+  expect((await world.pawl(["approvals"])).stderr).toContain("No call waits");
+  person.type("/approve nothing\r");
+  await person.sees("No call waits for an answer, in any session.");
+});
+
+test(
+  "/trust shows what the folder brings, trusts it, and takes the trust away",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const world = createWorld({ "pawl.config.json": '{ "limits": { "maxSteps": 1 } }' });
+    const { person } = await talking(world, [look(1), answer("Never said."), look(1), answer("Done.")]);
+    await person.sees(/trust ›/);
+    person.type("\r");
+    await person.sees("Not trusted: it is off. To look at it and decide later: /trust");
+    person.type("/trust\r");
+    await person.sees(/trust ›[\s\S]*› not now/);
+    person.type("trust it");
+    await person.sees("› trust it, exactly as it is now");
+    person.type("\r");
+    await person.seesNoMore("trust ›");
+    await person.sees("ready");
+    person.type("go\r");
+    await person.sees(/limit of steps[\s\S]*ready/i);
+    const shown = JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout);
+    expect(shown.isTrusted).toBe(true);
+    person.type("/trust\r");
+    await person.sees(/Trusted, as it is now\.\n+To take the trust away: \/trust revoke/);
+    person.type("/trust revoke\r");
+    await person.sees("Nothing that this folder brings is trusted any more.");
+    expect(JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout).isTrusted).toBe(false);
+  },
+);
+
+test("/skills lists the skills and the folders that they are from", verifies("CHAT-3#look"), async () => {
+  const skill = (name: string) => `---\nname: ${name}\ndescription: How to ${name} here.\n---\nDo it.\n`;
+  const world = createWorld({ ".agents/skills/release/SKILL.md": skill("release") });
+  const { person } = await talking(world, []);
+  person.type("/skills\r");
+  await person.sees(/in .*\.agents\/skills\n- release: How to release here\./);
+  const none = await talking(createWorld(), []);
+  none.person.type("/ski\t\r");
+  await none.person.sees("There are no skills. A skill is a folder with a SKILL.md");
+});
+
+test(
+  "/compact WHAT TO KEEP sums the conversation up, and the next message goes on from it",
+  verifies("CHAT-3#compact"),
+  async () => {
+    const world = createWorld();
+    const long = `The first answer. ${"It is long. ".repeat(400)}`;
+    const said = [long, "Second answer.", "SUMMARY: keep the port 8123.", "Third answer."];
+    const script = said.map((text) => ({ type: "answer", text }) as const);
+    const { person, requests } = await talking(world, script);
+    const textOf = (at: number) => JSON.stringify(requests[at]?.body.messages);
+    person.type("/compact\r");
+    await person.sees("There is nothing to sum up yet.");
+    person.type("first\r");
+    await person.sees(/It is long\.[\s\S]*ready/);
+    person.type("second\r");
+    await person.sees(/Second answer\.[\s\S]*ready/);
+    person.type("/compact the port of the server\r");
+    await person.sees(/Summarised \d+ messages[\s\S]*ready/);
+    expect(textOf(2)).toContain("the port of the server");
+    person.type("third\r");
+    await person.sees(/Third answer\.[\s\S]*ready/);
+    expect(textOf(3)).toContain("SUMMARY: keep the port 8123.");
+    expect(textOf(3)).not.toContain("It is long. It is long.");
+    const [session] = await sessionsOf(world);
+    expect(await eventsOf(world, session.sessionId)).toContainEqual(
+      expect.objectContaining({ type: "compaction_requested", keep: "the port of the server" }),
+    );
+  },
+);
