@@ -162,7 +162,10 @@ describe.each(bothStores)("the wanted items of a session, on $name", ({ open }) 
       const first = agent.run("One", { sessionId: "s", runId: "first" });
       await gate.started;
       const second = agent.run("Two", { sessionId: "s", runId: "second" });
-      const present = collect(session.events({ until: "run" }));
+      const watching = session.events({ until: "run" })[Symbol.asyncIterator]();
+      // The run under way is the one that goes on when the watcher has come, which is shown by its first item.
+      await watching.next();
+      const present = collect({ [Symbol.asyncIterator]: () => watching });
       const queued = collect(session.events({ until: "run", runId: "second" }));
       gate.open("ok");
       await Promise.all([first, second]);
