@@ -69,7 +69,8 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     const session = agent.session("waits");
     const [approval] = await session.pendingApprovals();
     await session.answer(approval?.callKey ?? "", { type: "approve" });
-    expect(await session.resume()).toMatchObject({ status: "completed", runId: "first" });
+    const again = await agent.run("Pay 5.", { sessionId: "waits", runId: "first" });
+    expect(again).toMatchObject({ status: "completed", text: "Done." });
     expect(await store.verify()).toEqual([]);
   });
 

@@ -83,12 +83,9 @@ CREATE TABLE blobs (
  * The statements that bring the tables from each version to the next: the first makes them, in an empty schema. Whatever the version was,
  * the functions are made anew behind them. (The format of what is in the tables is `formatVersion`, named by each row.)
  *
- * 2: lists of what one principal began. The function `tail_of` stays behind: a commit that is under way meanwhile may call it.
+ * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
  */
-export const migrations: readonly (readonly string[])[] = [
-  [tables],
-  ["CREATE INDEX sessions_by_principal ON sessions (principal, updated_at DESC, name) WHERE principal IS NOT NULL"],
-];
+export const migrations: readonly (readonly string[])[] = [[tables], []];
 
 /** A name as it stands in a statement. */
 export function quoted(name: string): string {
