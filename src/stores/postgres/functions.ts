@@ -100,6 +100,28 @@ function leases(of: string): readonly string[] {
   ];
 }
 
+/** What a commit changes in the session's own row: at once, so that there is one new version of it. */
+const changeOfRow = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
+      s.info := p_info; s.info_sum := p_info_sum; s.agent := p_agent; s.parent := p_parent; s.title := p_title; s.root := p_root;
+      s.principal := p_principal;
+      is_changed := true;
+    END IF;
+    IF p_activity <> s.activity OR p_due IS DISTINCT FROM s.due_at OR p_asked IS DISTINCT FROM s.asked_at THEN
+      s.activity := p_activity; s.due_at := p_due; s.asked_at := p_asked;
+      is_changed := true;
+    END IF;
+    IF p_release AND p_count > 0 THEN
+      s.holder := NULL; s.v := ${formatVersion}; s.seq := present + p_count; s.status := p_status; s.updated_at := p_at;
+      is_changed := true;
+    END IF;
+    IF is_changed THEN
+      UPDATE sessions SET info = s.info, info_sum = s.info_sum, agent = s.agent, parent = s.parent, title = s.title, root = s.root,
+          principal = s.principal, activity = s.activity, due_at = s.due_at, asked_at = s.asked_at, holder = s.holder, v = s.v,
+          seq = s.seq, status = s.status, updated_at = s.updated_at
+        WHERE id = s.id;
+    END IF;
+`;
+
 /** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
 function append(of: string): string {
   return `CREATE FUNCTION append(p_name text, p_epoch bigint, p_holder text, p_expected bigint, p_count int, p_status text, p_at float8,
@@ -144,26 +166,7 @@ function append(of: string): string {
     IF p_record <> '[]' THEN
       INSERT INTO messages (session, id, at) SELECT s.id, r, p_at FROM jsonb_array_elements_text(p_record::jsonb) AS r;
     END IF;
-    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
-      s.info := p_info; s.info_sum := p_info_sum; s.agent := p_agent; s.parent := p_parent; s.title := p_title; s.root := p_root;
-      s.principal := p_principal;
-      is_changed := true;
-    END IF;
-    IF p_activity <> s.activity OR p_due IS DISTINCT FROM s.due_at OR p_asked IS DISTINCT FROM s.asked_at THEN
-      s.activity := p_activity; s.due_at := p_due; s.asked_at := p_asked;
-      is_changed := true;
-    END IF;
-    IF p_release AND p_count > 0 THEN
-      s.holder := NULL; s.v := ${formatVersion}; s.seq := present + p_count; s.status := p_status; s.updated_at := p_at;
-      is_changed := true;
-    END IF;
-    IF is_changed THEN
-      UPDATE sessions SET info = s.info, info_sum = s.info_sum, agent = s.agent, parent = s.parent, title = s.title, root = s.root,
-          principal = s.principal, activity = s.activity, due_at = s.due_at, asked_at = s.asked_at, holder = s.holder, v = s.v,
-          seq = s.seq, status = s.status, updated_at = s.updated_at
-        WHERE id = s.id;
-    END IF;
-    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
+${changeOfRow}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
     outcome := 'ok'; tail := present + p_count;
   END $$`;
 }
