@@ -2,6 +2,7 @@
  * What PostgreSQL costs beside the bare database: the same rows, written by one connection with nothing around them, in the same run.
  *
  *     npm run bench -- postgres [--store postgres://…] [--steps 200] [--sessions 100]
+ *     npm run bench -- postgres --profile     what a step costs: statements by kind, processor time of both sides
  *
  * Without `--store` a server of its own is started, which syncs each commit. Model and tool answer at once. A round has one session
  * alone, the bare rows of that session, and many sessions at once.
@@ -12,6 +13,7 @@ import { createAgent } from "../dist/index.js";
 import { openPostgresStore } from "../dist/stores/postgres/index.js";
 import { startPostgres } from "../scripts/postgres/server.mjs";
 import { look, lookingModel } from "./looking-agent.mjs";
+import { costHeads, costRows, costSentence, countingSettings, createCosts } from "./postgres-costs.mjs";
 import { machine, median, table } from "./report.mjs";
 
 const connections = 20;
@@ -25,11 +27,13 @@ export async function run({ quick, json, rest }) {
       store: { type: "string" },
       steps: { type: "string", default: quick ? "50" : "200" },
       sessions: { type: "string", default: quick ? "20" : "100" },
+      profile: { type: "boolean", default: false },
     },
   });
   const sizes = { steps: Number(values.steps), sessions: Number(values.sessions), rounds: quick ? 3 : 9 };
-  const server = values.store === undefined ? await startPostgres() : null;
+  const server = values.store === undefined ? await startPostgres(values.profile ? countingSettings : []) : null;
   try {
+    if (values.profile) return await profile(values.store ?? server.url, sizes);
     const figures = await measure(values.store ?? server.url, sizes);
     if (json) return console.log(JSON.stringify({ machine: machine(), ...sizes, connections, ...figures }, null, 2));
     print(figures, sizes);
@@ -65,6 +69,42 @@ async function measure(url, { steps, sessions, rounds }) {
     await store.close();
   }
   return Object.fromEntries(Object.entries(found).map(([name, list]) => [name, median(list)]));
+}
+
+/** The round of each that took the least processor time. */
+async function profile(url, { steps, sessions, rounds }) {
+  const store = await openPostgresStore({ url, connections });
+  const bare = new pg.Client({ connectionString: url });
+  await bare.connect();
+  const least = new Map();
+  const sum = ({ serverMs, clientMs }) => serverMs + clientMs;
+  try {
+    await makeBareTable(bare);
+    const costs = await createCosts(bare);
+    const note = async (what, stepsOf, work) => {
+      const found = await costs.of(work);
+      if (!what.includes("warm") && !(sum(least.get(what)?.found ?? found) < sum(found)))
+        least.set(what, { found, stepsOf });
+    };
+    for (let round = -1; round < rounds; round += 1) {
+      const warm = round < 0 ? " warm" : "";
+      const ids = Array.from({ length: sessions }, (_, at) => `many-${round}-${at}`);
+      const none = () => 0;
+      await note(`One session${warm}`, steps, async () => (await timedRuns(store, [`alone-${round}`], steps, none)).ms);
+      const rows = await rowsOf(bare, `alone-${round}`);
+      await note(`Its bare rows${warm}`, steps, () => timedInserts(bare, round, rows));
+      await note(
+        `${sessions} sessions${warm}`,
+        sessions * stepsOfMany,
+        async () => (await timedRuns(store, ids, stepsOfMany, none)).ms,
+      );
+    }
+  } finally {
+    await bare.end();
+    await store.close();
+  }
+  for (const [what, { found, stepsOf }] of least)
+    console.log(`\n${what}. ${costSentence(found, stepsOf)}\n\n${table(costHeads, costRows(found, stepsOf))}`);
 }
 
 /** How many statements this process has sent, on all its connections. */

@@ -3,15 +3,18 @@
  * process was killed.
  *
  *     npm run bench -- workers [--store postgres://…] [--sessions 100] [--steps 10]
+ *     npm run bench -- workers --profile     what a step costs with one and with four: statements by kind, processor time of both sides
  *
  * Without `--store` a server of its own is started, which syncs each commit. Model and tool answer at once.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
+import pg from "pg";
 import { createClient } from "../dist/index.js";
 import { openPostgresStore } from "../dist/stores/postgres/index.js";
 import { startPostgres } from "../scripts/postgres/server.mjs";
+import { costHeads, costRows, costSentence, countingSettings, createCosts } from "./postgres-costs.mjs";
 import { machine, median, table } from "./report.mjs";
 
 export async function run({ quick, json, rest }) {
@@ -21,13 +24,15 @@ export async function run({ quick, json, rest }) {
       store: { type: "string" },
       sessions: { type: "string", default: quick ? "20" : "100" },
       steps: { type: "string", default: "10" },
+      profile: { type: "boolean", default: false },
     },
   });
   const sizes = { sessions: Number(values.sessions), steps: Number(values.steps), rounds: quick ? 3 : 7 };
-  const server = values.store === undefined ? await startPostgres() : null;
+  const server = values.store === undefined ? await startPostgres(values.profile ? countingSettings : []) : null;
   const url = values.store ?? server.url;
   const store = await openPostgresStore({ url });
   try {
+    if (values.profile) return await profile({ url, store }, sizes);
     const rates = await compare({ url, store }, sizes);
     const takeUpMs = await takeUp({ url, store }, sizes.rounds);
     if (json) return console.log(JSON.stringify({ machine: machine(), ...sizes, ...rates, takeUpMs }, null, 2));
@@ -50,24 +55,58 @@ export async function run({ quick, json, rest }) {
 }
 
 /** Rounds of both, one after the other. The same sessions wait in the store, and the processes have started. */
-async function compare(place, { sessions, steps, rounds }) {
+async function compare(place, sizes) {
   const rates = { one: [], four: [] };
-  for (let round = -1; round < rounds; round += 1)
-    for (const [name, count] of [
-      ["one", 1],
-      ["four", 4],
-    ]) {
-      const workers = await startAll(place.url, count, ["--steps", `${steps}`, "--concurrency", `${sessions}`]);
-      const ids = Array.from({ length: sessions }, (_, at) => `${name}-${round}-${at}`);
-      const client = createClient({ store: place.store });
-      const before = performance.now();
-      await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "bench" })));
-      await allCompleted(place.store, ids);
+  for (let round = -1; round < sizes.rounds; round += 1)
+    for (const name of Object.keys(counts)) {
+      const workers = await startWorkers(place, name, sizes);
+      const ms = await timedWork(place, `${name}-${round}`, sizes);
       // The first round of each warms the database up.
-      if (round >= 0) rates[name].push((1_000 * sessions * steps) / (performance.now() - before));
+      if (round >= 0) rates[name].push((1_000 * sizes.sessions * sizes.steps) / ms);
       await endAll(workers, "SIGTERM");
     }
   return { one: median(rates.one), four: median(rates.four) };
+}
+
+const counts = { one: 1, four: 4 };
+
+function startWorkers({ url }, name, { sessions, steps }) {
+  return startAll(url, counts[name], ["--steps", `${steps}`, "--concurrency", `${sessions}`]);
+}
+
+/** Milliseconds from the first message to the end of the last run. */
+async function timedWork({ store }, name, { sessions }) {
+  const ids = Array.from({ length: sessions }, (_, at) => `${name}-${at}`);
+  const client = createClient({ store });
+  const before = performance.now();
+  await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "bench" })));
+  await noneOpen(store);
+  const ms = performance.now() - before;
+  await allCompleted(store, ids);
+  return ms;
+}
+
+/** The round of each that took the least processor time. */
+async function profile(place, sizes) {
+  const client = new pg.Client({ connectionString: place.url });
+  await client.connect();
+  const costs = await createCosts(client);
+  const least = {};
+  for (let round = -1; round < sizes.rounds; round += 1)
+    for (const name of Object.keys(counts)) {
+      const workers = await startWorkers(place, name, sizes);
+      const found = await costs.of(() => timedWork(place, `${name}-${round}`, sizes));
+      await endAll(workers, "SIGTERM");
+      const sum = ({ serverMs, clientMs }) => serverMs + clientMs;
+      if (round >= 0 && (least[name] === undefined || sum(found) < sum(least[name]))) least[name] = found;
+    }
+  await client.end();
+  for (const [name, found] of Object.entries(least)) {
+    const steps = sizes.sessions * sizes.steps;
+    console.log(
+      `\n${counts[name]} of them. ${costSentence(found, steps)}\n\n${table(costHeads, costRows(found, steps))}`,
+    );
+  }
 }
 
 /** Kills a process whose run is in a tool, and waits until the other one has begun anew. */
@@ -94,11 +133,16 @@ async function seen(store, id, type) {
   while (!(await store.read(id)).some(({ event }) => event.type === type)) await pause();
 }
 
-const pause = () => new Promise((done) => setTimeout(done, 5));
+/** A look of its own takes time of the server, too. */
+const pause = (ms = 5) => new Promise((done) => setTimeout(done, ms));
 const open = ["idle", "preparing", "model_running", "tool_running"];
 
+async function noneOpen(store) {
+  while ((await store.list({ status: open, limit: 1 })).length > 0) await pause(25);
+}
+
 async function allCompleted(store, ids) {
-  while ((await store.list({ status: open, limit: 1 })).length > 0) await pause();
+  await noneOpen(store);
   for (const id of ids)
     if ((await store.describe(id))?.status !== "completed") throw new Error(`The run of ${id} is not completed.`);
 }

@@ -22,7 +22,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       const url = await newDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const made = await world.pawl(["postgres", "migrate", "--store", url]);
-      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 1.\n" });
+      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 2.\n" });
       const again = await world.pawl(["postgres", "migrate", "--json"], { env: { PAWL_STORE: url } });
       expect(jsonLines(again.stdout)).toEqual([{ from: 1, to: 1 }]);
       const { stdout: grants } = await world.pawl(["postgres", "grants", "app"]);
@@ -59,7 +59,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       expect(check("sessions")).toMatchObject({ status: "ok", what: "2 sessions in the database" });
       expect(check("postgres")).toMatchObject({
         status: "ok",
-        what: expect.stringMatching(/^PostgreSQL \d.*tables 1, log format 2/),
+        what: expect.stringMatching(/^PostgreSQL \d.*tables 2, log format 2/),
       });
       expect(check("writing")).toMatchObject({ status: "ok", what: expect.stringMatching(/^a synced write took/) });
       expect(check("sqlite")).toBeUndefined();

@@ -1,7 +1,7 @@
 /**
  * Opening a PostgreSQL store: making its tables, checking them, the rights of its role, and who the server is.
  */
-import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -35,15 +35,15 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
     expect(await (await open({ url })).list()).toMatchObject([{ sessionId: "s", status: "completed" }]);
     const about = await describePostgres({ url });
-    expect(about).toMatchObject({ tables: 1, format: 2, isEncrypted: false, version: expect.stringMatching(/^\d+\./) });
+    expect(about).toMatchObject({ tables: 2, format: 2, isEncrypted: false, version: expect.stringMatching(/^\d+\./) });
     expect(Math.abs(about.clockAheadMs)).toBeLessThan(60_000);
   });
 
   test("many that migrate at once make the tables once", verifies("DIST-1#conformance"), async () => {
     const url = await newDatabase(server());
     const made = await Promise.all(Array.from({ length: 6 }, () => migrate({ url })));
-    expect(made.map(({ to }) => to)).toEqual([1, 1, 1, 1, 1, 1]);
-    expect(await migrate({ url })).toEqual({ from: 1, to: 1 });
+    expect(made.map(({ to }) => to)).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(await migrate({ url })).toEqual({ from: 2, to: 2 });
     expect(await (await open({ url })).list()).toEqual([]);
   });
 
@@ -55,6 +55,23 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     expect(await other.list()).toEqual([]);
     for (const schema of ["", "2nd", 'a"b', "x".repeat(49), "public; DROP SCHEMA one"])
       await expect(openPostgresStore({ url, schema }), schema).rejects.toMatchObject({ code: "bad_configuration" });
+  });
+
+  test("tables of version 1 are brought up to date, and a run in them goes on", verifies("STOR-5"), async () => {
+    const url = await newDatabase(server());
+    const database = url.split("/").at(-1);
+    await server().run(readFileSync(new URL("tables-of-version-1.sql", import.meta.url), "utf8"), database);
+    await expect(openPostgresStore({ url })).rejects.toMatchObject({ code: "older_format" });
+    expect(await migrate({ url })).toEqual({ from: 1, to: 2 });
+    const store = await open({ url });
+    const pay = { name: "pay", description: "Pays.", input: {}, needsApproval: true, execute: () => "paid" };
+    const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), tools: [pay], store });
+    const session = agent.session("waits");
+    const [approval] = await session.pendingApprovals();
+    await session.answer(approval?.callKey ?? "", { type: "approve" });
+    const again = await agent.run("Pay 5.", { sessionId: "waits", runId: "first" });
+    expect(again).toMatchObject({ status: "completed", text: "Done." });
+    expect(await store.verify()).toEqual([]);
   });
 
   test("tables of another version are refused, and say what to do", verifies("STOR-5"), async () => {

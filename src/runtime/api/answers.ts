@@ -92,7 +92,7 @@ export function createAnswering(
     { by, questionId }: AnswerOptions,
   ): Promise<"said" | "duplicate"> {
     const { callKey } = call;
-    const all = (await ownQuestions(store, id, state)).filter((one) => one.callKey === callKey);
+    const all = (await ownQuestions(store, id, state, true)).filter((one) => one.callKey === callKey);
     const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
     if (questionId === undefined && all.length > 1) throw severalOpen(callKey, all);
     const isOver = asked?.expiresAt !== undefined && clock.now() >= asked.expiresAt;

@@ -32,17 +32,27 @@ export async function* pendingApprovals(store: Store): AsyncGenerator<StoredAppr
       limit: pageSize,
       ...(after === undefined ? {} : { after }),
     });
-    for (const session of page) yield* await approvalsIn(checked, session);
+    for (let at = 0; at < page.length; at += readAtOnce) {
+      const reads = page.slice(at, at + readAtOnce).map((session) => approvalsIn(checked, session));
+      // An error is thrown when its turn comes. The consumer may have left by then.
+      for (const read of reads) read.catch(() => {});
+      for (const read of reads) yield* await read;
+    }
     after = page.at(-1);
     if (page.length < pageSize) return;
   }
 }
 
 const pageSize = 100;
+/** Sessions that are read side by side: a store behind a network answers each read after a while. */
+const readAtOnce = 16;
 
-async function approvalsIn(store: Store, { sessionId, state }: AskingSession): Promise<readonly StoredApproval[]> {
+async function approvalsIn(
+  store: Store,
+  { sessionId, state, inbox }: AskingSession,
+): Promise<readonly StoredApproval[]> {
   const session = state?.session;
   if (state === null || session === null || session === undefined) return [];
-  const questions = await ownQuestions(store, sessionId, state);
+  const questions = await ownQuestions(store, sessionId, state, inbox > 0);
   return questions.map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
 }

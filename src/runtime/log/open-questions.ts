@@ -44,14 +44,18 @@ export async function openQuestions(
   return questionsIn(store, sessionId, { state, loaded }, path, present);
 }
 
-/** The questions of the session alone, without those of child sessions. Those that are answered are left out. */
+/**
+ * The questions of the session alone, without those of child sessions. Those that are answered are left out.
+ * @param hasInbox whether there may be messages in the inbox
+ */
 export async function ownQuestions(
   store: QuestionStore,
   sessionId: string,
   loaded: State,
+  hasInbox: boolean,
 ): Promise<readonly PendingApproval[]> {
   if (!hasCalls(loaded) || !loaded.calls.some(asksItself)) return [];
-  const state = await stateAfterInbox(store, sessionId, loaded);
+  const state = hasInbox ? await stateAfterInbox(store, sessionId, loaded) : loaded;
   return approvalsOf(sessionId, state, { calls: await callsOf(store, sessionId, loaded) });
 }
 

@@ -6,6 +6,7 @@
  */
 import { PawlError } from "../../errors.js";
 import { codeOf, type PostgresQuery } from "./client.js";
+import { functionsOf } from "./functions.js";
 import { literal, migrations, quoted } from "./schema.js";
 
 /** The version of the tables that this code writes to. */
@@ -32,12 +33,11 @@ const insufficientPrivilege = "42501";
 /** Brings the tables to the present version. Makes the schema if there is none. Changes nothing if they are up to date. */
 export async function updateTables({ query, schema }: Place): Promise<void> {
   const name = quoted(schema);
-  const steps = migrations.map((statementsOf, index) => {
+  const executed = (statements: readonly string[]) => statements.map((sql) => `EXECUTE ${literal(sql)};`).join("\n");
+  const steps = migrations.map((statements, index) => {
     const version = index + 1;
-    const statements = statementsOf(name).map((sql) => `EXECUTE ${literal(sql)};`);
     return `IF present < ${version} THEN
-      ${statements.join("\n")}
-      EXECUTE 'INSERT INTO migrations (version) VALUES (${version})';
+      ${executed([...statements, `INSERT INTO migrations (version) VALUES (${version})`])}
     END IF;`;
   });
   await query.query(`DO $do_block$ DECLARE present int := 0; BEGIN
@@ -48,6 +48,9 @@ export async function updateTables({ query, schema }: Place): Promise<void> {
       EXECUTE 'SELECT coalesce(max(version), 0) FROM migrations' INTO present;
     END IF;
     ${steps.join("\n")}
+    IF present < ${tablesVersion} THEN
+      ${executed(functionsOf(name))}
+    END IF;
   END $do_block$`);
 }
 

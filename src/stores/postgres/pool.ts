@@ -2,7 +2,8 @@
  * Connections that the store opens itself, with the package `pg`; and who hears notifications.
  */
 import { PawlError } from "../../errors.js";
-import type { PostgresQuery } from "./client.js";
+import { hashOf } from "../shared/rules.js";
+import { codeOf, type PostgresQuery } from "./client.js";
 import type { Listening } from "./watch.js";
 
 type Pg = typeof import("pg");
@@ -19,10 +20,13 @@ export type PoolOptions = {
   readonly connections: number;
   /** For statements that may take long: no time limit ends them, neither of this process nor of the server. Default: false. */
   readonly isUnlimited?: boolean;
+  /** The statements that each connection keeps, once it has parsed them. Default: none. */
+  readonly kept?: ReadonlySet<string>;
 };
 
 /** @throws PawlError `missing_package`, `bad_configuration` */
-export async function openPool(url: string, { connections, isUnlimited = false }: PoolOptions): Promise<OpenedPool> {
+export async function openPool(url: string, options: PoolOptions): Promise<OpenedPool> {
+  const { connections, isUnlimited = false, kept = new Set() } = options;
   const { Pool } = await loadPg();
   const pool = new Pool({
     ...connectionOf(url),
@@ -32,8 +36,50 @@ export async function openPool(url: string, { connections, isUnlimited = false }
     allowExitOnIdle: true,
   });
   keepErrors(pool);
-  const query: PostgresQuery = { query: (text, values) => pool.query(text, values === undefined ? [] : [...values]) };
-  return { query, close: () => ended(pool.end()) };
+  return { query: keeping(pool, kept), close: () => ended(pool.end()) };
+}
+
+/** What a server says if a connection does not keep a statement that it should, or keeps another one of this name. */
+const strangeStatement: ReadonlySet<string> = new Set(["26000", "42P05"]);
+
+/**
+ * Connections that keep statements, unless a pooler hands each statement to another connection: that shows in the first connection,
+ * which has another number than the process that serves it. If one comes between later, statements are sent whole from then on.
+ */
+function keeping(pool: import("pg").Pool, kept: ReadonlySet<string>): PostgresQuery {
+  const names = new Map([...kept].map((text) => [text, `pawl_${hashOf(Buffer.from(text)).slice(0, 32)}`]));
+  let isDirect: boolean | null = null;
+  return {
+    async query(text, values = []) {
+      const name = names.get(text);
+      const whole = { text, values: [...values] };
+      if (name === undefined) return await pool.query(whole);
+      isDirect ??= await leadsToServer(pool);
+      if (isDirect !== true) return await pool.query(whole);
+      try {
+        return await pool.query({ name, ...whole });
+      } catch (error) {
+        if (!strangeStatement.has(codeOf(error))) throw error;
+        isDirect = false;
+        return await pool.query(whole);
+      }
+    },
+  };
+}
+
+/** Null if it cannot be told now. */
+async function leadsToServer(pool: import("pg").Pool): Promise<boolean | null> {
+  try {
+    const client = await pool.connect();
+    try {
+      const { rows } = await client.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid");
+      return "processID" in client && client.processID === rows[0]?.pid;
+    } finally {
+      client.release();
+    }
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -98,23 +98,27 @@ function asLimit(limit = Number.POSITIVE_INFINITY): number | null {
 }
 
 export async function asking(db: Database, { limit, after }: AskingOptions): Promise<readonly AskingSession[]> {
-  const values = [after?.askedAt ?? null, after?.sessionId ?? null, asLimit(limit)];
+  const values = [after?.askedAt ?? Number.NEGATIVE_INFINITY, after?.sessionId ?? "", asLimit(limit)];
   const { rows } = await db.query(db.statements.asking, values);
   return (rows as readonly AskingRow[]).map((row) => askingFrom(row, db.file));
 }
 
+type DueRow = { readonly name: string | null; readonly holder: string | null };
+
+/** The sessions of holders that are known to be dead are asked for once more: first it must be known who they are. */
 export async function due(
   db: Database,
   now: number,
   limit: number,
   isDead: (holder: Holder) => boolean,
 ): Promise<readonly string[]> {
-  const holders = (await db.query(db.statements.holders)).rows as readonly { readonly holder: string }[];
-  const dead = holders
-    .map(({ holder }) => holder)
-    .filter((holder) => isDead(decodeHolder(holder, { file: db.file, sessionId: "of a holder", seq: 0 })));
-  const { rows } = await db.query(db.statements.due, [now, dead, asLimit(limit)]);
-  return (rows as readonly { readonly name: string }[]).map(({ name }) => name);
+  const ask = async (dead: readonly string[]) =>
+    (await db.query(db.statements.due, [now, dead, asLimit(limit)])).rows as readonly DueRow[];
+  const place = { file: db.file, sessionId: "of a holder", seq: 0 };
+  const rows = await ask([]);
+  const dead = rows.flatMap(({ holder }) => (holder !== null && isDead(decodeHolder(holder, place)) ? [holder] : []));
+  const last = dead.length === 0 ? rows : await ask(dead);
+  return last.flatMap(({ name }) => (name === null ? [] : [name]));
 }
 
 export async function getBlob(db: Database, sessionId: string, hash: string): Promise<Uint8Array | null> {

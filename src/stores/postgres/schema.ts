@@ -11,8 +11,6 @@
  *    can become visible any more: rows themselves become visible in another order than that of their own numbers.
  * 7. Leases go by the server's clock, `now_ms`: the clocks of two clients may differ by more than a lease is long.
  */
-import { functionsOf } from "./functions.js";
-
 const tables = `
 CREATE TABLE migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 CREATE SEQUENCE epochs;
@@ -82,12 +80,12 @@ CREATE TABLE blobs (
 `;
 
 /**
- * The statements that bring the tables from each version to the next: the first makes them, in an empty schema. (The format of what is in
- * the tables is `formatVersion`, named by each row.)
+ * The statements that bring the tables from each version to the next: the first makes them, in an empty schema. Whatever the version was,
+ * the functions are made anew behind them. (The format of what is in the tables is `formatVersion`, named by each row.)
+ *
+ * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
  */
-export const migrations: readonly ((schema: string) => readonly string[])[] = [
-  (schema) => [tables, ...functionsOf(schema)],
-];
+export const migrations: readonly (readonly string[])[] = [[tables], []];
 
 /** A name as it stands in a statement. */
 export function quoted(name: string): string {

@@ -39,6 +39,15 @@ export function createStatements(schema: string) {
   return { ...writing(s), ...reading(s), ...listing(s), ...waiting(s), ...looking(s), ...checking(s) };
 }
 
+/**
+ * The statements that a connection may keep, once it has parsed them: those that are sent often, and whose plan is the same for all
+ * values. Lists are not among them: their plans go by their filters.
+ */
+export function keptStatements(schema: string): ReadonlySet<string> {
+  const { claim, renew, release, append, appendAll, post, inbox, notify, horizon, changes } = createStatements(schema);
+  return new Set([claim, renew, release, append, appendAll, post, inbox, notify, horizon, changes]);
+}
+
 function writing(s: string) {
   const columns = appendTypes.map((_, index) => `c${index + 1}`).join(", ");
   const arrays = appendTypes.map((type, index) => `$${index + 1}::${type}[]`).join(", ");
@@ -109,31 +118,35 @@ function listing(s: string) {
 
 /** Sessions that wait for somebody: for a person, or for a driver. */
 function waiting(s: string) {
-  const tail = (id: string) => `(SELECT c.seq FROM ${s}.commits c WHERE c.session = ${id} ORDER BY c.seq DESC LIMIT 1)`;
   return {
-    asking: `SELECT s.name, s.asked_at AS "askedAt", c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum",
-        (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox
-      FROM ${s}.sessions s LEFT JOIN ${s}.commits c ON c.session = s.id AND c.seq = ${tail("s.id")}
-      WHERE s.asked_at IS NOT NULL AND ($1::float8 IS NULL OR (s.asked_at, s.name) > ($1, $2::text COLLATE "C"))
-      ORDER BY s.asked_at, s.name LIMIT $3::bigint`,
-    holders: `WITH RECURSIVE h AS (
+    // The page first, then what belongs to it: otherwise the server may read the last commits of all sessions that wait.
+    asking: `WITH page AS MATERIALIZED (SELECT id, name, asked_at FROM ${s}.sessions
+        WHERE asked_at IS NOT NULL AND (asked_at, name) > ($1::float8, $2::text COLLATE "C") ORDER BY asked_at, name LIMIT $3::bigint)
+      SELECT p.name, p.asked_at AS "askedAt", c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum",
+        (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
+      FROM page p LEFT JOIN LATERAL (SELECT c.seq, c.v, c.state, c.state_sum FROM ${s}.commits c WHERE c.session = p.id
+        ORDER BY c.seq DESC LIMIT 1) c ON true ORDER BY p.asked_at, p.name`,
+    // When a session is due goes by the caller's clock, which wrote it; leases go by the server's. $2 are the holders that the caller
+    // knows to be dead. Rows without a name are those who hold sessions, so that the caller can tell whether another one is dead.
+    due: `WITH RECURSIVE clock AS MATERIALIZED (SELECT ${s}.now_ms() AS t), wanting AS (
+        SELECT id, due_at AS since FROM ${s}.sessions WHERE due_at <= $1::float8
+        UNION ALL SELECT session, min(at) FROM ${s}.messages WHERE body IS NOT NULL GROUP BY session),
+      h AS (
         (SELECT holder FROM ${s}.sessions WHERE holder IS NOT NULL ORDER BY holder LIMIT 1)
         UNION ALL
         SELECT (SELECT n.holder FROM ${s}.sessions n WHERE n.holder > h.holder ORDER BY n.holder LIMIT 1) FROM h WHERE h.holder IS NOT NULL)
-      SELECT holder FROM h WHERE holder IS NOT NULL`,
-    // When a session is due goes by the caller's clock, which wrote it; leases go by the server's.
-    due: `WITH clock AS MATERIALIZED (SELECT ${s}.now_ms() AS t), wanting AS (
-        SELECT id, due_at AS since FROM ${s}.sessions WHERE due_at <= $1::float8
-        UNION ALL SELECT session, min(at) FROM ${s}.messages WHERE body IS NOT NULL GROUP BY session)
-      SELECT s.name FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w JOIN ${s}.sessions s ON s.id = w.id CROSS JOIN clock
-      WHERE s.holder IS NULL OR NOT ${isLive("s", "clock.t")} OR s.holder = ANY($2::text[])
-      ORDER BY w.since, s.id LIMIT $3::bigint`,
+      (SELECT s.name, NULL AS holder, w.since, s.id FROM (SELECT id, min(since) AS since FROM wanting GROUP BY id) w
+        JOIN ${s}.sessions s ON s.id = w.id CROSS JOIN clock
+        WHERE s.holder IS NULL OR NOT ${isLive("s", "clock.t")} OR s.holder = ANY($2::text[])
+        ORDER BY w.since, s.id LIMIT $3::bigint)
+      UNION ALL SELECT NULL, holder, NULL, NULL FROM h WHERE holder IS NOT NULL ORDER BY since, id`,
   } as const;
 }
 
 /** Changes by other processes. */
 function looking(s: string) {
   return {
+    notify: "SELECT pg_notify($1::text, $2::text)",
     horizon: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`,
     // The rows of transactions from $1 on, and the number from which on more may become visible. At least one row.
     changes: `SELECT h.horizon, r.part, s.name, r.key FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) h

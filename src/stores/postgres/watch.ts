@@ -30,6 +30,11 @@ export type Watch = {
 
 /** Milliseconds in which changes are gathered before they are told. */
 const gatherMs = 20;
+/**
+ * So long after the last notification, at least, the next one tells of commits: for whoever follows a session that goes on and on, 20
+ * times a second will do. A message is not kept back: somebody waits for what it starts.
+ */
+const apartMs = 50;
 /** A notification holds 8,000 bytes at most. */
 const mostBytes = 7_000;
 /** If more has changed, in the logs or in the inboxes, there is a gap. */
@@ -57,17 +62,30 @@ export async function createWatch(
   const own = randomUUID();
   const gathered = new Set<string>();
   const looking = await createLooking(db, watchers);
-  let gathering: NodeJS.Timeout | null = null;
+  let gathering: { readonly timer: NodeJS.Timeout; readonly end: number } | null = null;
+  let lastTold = Number.NEGATIVE_INFINITY;
   let telling: Promise<void> = Promise.resolve();
   let polling: NodeJS.Timeout | null = null;
 
   async function flush(): Promise<void> {
     gathering = null;
+    lastTold = performance.now();
     const changes = [...gathered];
     gathered.clear();
     // A hint: who misses it looks for changes by itself.
     for (const payload of payloadsOf(own, changes))
-      await db.query("SELECT pg_notify($1::text, $2::text)", [channel, payload]).catch(() => {});
+      await db.query(db.statements.notify, [channel, payload]).catch(() => {});
+  }
+
+  /** Tells what is gathered in so many milliseconds, unless it is to be told before. */
+  function tellIn(ms: number): void {
+    const end = performance.now() + ms;
+    if (gathering !== null && gathering.end <= end) return;
+    if (gathering !== null) clearTimeout(gathering.timer);
+    const timer = setTimeout(() => {
+      telling = flush();
+    }, ms);
+    gathering = { timer, end };
   }
 
   function hear(payload: string): void {
@@ -94,14 +112,12 @@ export async function createWatch(
       if (watchers.count() > 0) looking.know(change);
       watchers.notify({ sessionId, in: part });
       gathered.add(`${part === "log" ? "l" : "i"}${sessionId}`);
-      gathering ??= setTimeout(() => {
-        telling = flush();
-      }, gatherMs);
+      tellIn(part === "inbox" ? gatherMs : Math.max(gatherMs, lastTold + apartMs - performance.now()));
     },
     async stop() {
       if (polling !== null) clearInterval(polling);
       if (gathering !== null) {
-        clearTimeout(gathering);
+        clearTimeout(gathering.timer);
         telling = flush();
       }
       await telling;
