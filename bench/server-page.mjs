@@ -24,7 +24,7 @@ const elsewhere = "[below](#a-run-that-is-watched-over-http)";
 /** What is known of the figures that have been missed: `node --cpu-prof` and `perf` of them. */
 const profiles = {
   "fan-out":
-    "Half of the time is the write to the socket, in the system. The frame is made once, and all sockets are given the same bytes.",
+    "By `perf`, most of it is the write to each socket, in Node and the system; the server's own functions have a few per cent. The frame is made once, and all sockets are given the same bytes.",
   pause:
     "A frame is written to all watchers in one go: 1,000 writes to sockets. The pause grows with the watchers, and with other work on the processors.",
   idle: "No watcher has a timer, and no session is polled. What is left is the heartbeat, one comment in 15 s to each socket.",
