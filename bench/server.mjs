@@ -3,22 +3,23 @@
  * that is watched over HTTP beside one in the process, and how long a delta takes to a client.
  *
  * The clients of streams run in another process, so the figures are the server's alone. `--only fanOut,idle` measures
- * some parts, and prints JSON.
+ * some parts, and prints JSON; `--write` puts all figures beside their aims into docs/performance.md (about two minutes).
  */
 import { fork } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createAgent, createMemoryStore } from "../dist/index.js";
+import { createAgent, createMemoryStore, defineTool } from "../dist/index.js";
 import { createServer, createToken } from "../dist/server/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
 import { modelOf, read, summariser } from "./long-talk.mjs";
-import { machine, median, table } from "./report.mjs";
+import { median } from "./report.mjs";
+import { textOf, writeSection } from "./server-page.mjs";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
@@ -72,7 +73,6 @@ async function withOther(work) {
 const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 const percentile = (values, part) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * part)];
-const figure = (value) => (value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en"));
 
 /** The first event of a stream near the end, and pages in the middle and at the end, of sessions of so many steps. */
 async function places(counts, repetitions) {
@@ -277,34 +277,76 @@ function talker(words) {
   };
 }
 
-/**
- * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process. Short runs tell what does not
- * depend on the words: the requests, and that a worker takes the session up.
- */
-async function watchedRuns(runs, words) {
-  const store = createMemoryStore();
-  const agents = {
-    short: createAgent({ name: "short", store, model: talker(20) }),
-    long: createAgent({ name: "long", store, model: talker(words) }),
-  };
-  const inProcess = async (name, count, round) => {
-    for (let index = 0; index < count; index += 1)
-      for await (const item of agents[name].runStream("Go.", { sessionId: `${name}-${round}-${index}` })) void item;
-  };
-  return await serve(store, Object.values(agents), ({ port, token }) =>
-    withOther(async (other) => {
-      const figures = {};
-      for (const name of ["short", "long"]) {
-        const overHttp = (count) => other("runs", { port, token, agent: name, count });
-        await inProcess(name, 10, "warm");
-        await overHttp(10);
-        const direct = (await cpuOf(() => inProcess(name, runs, "measured"))) / runs / 1_000;
-        const watched = (await cpuOf(() => overHttp(runs))) / runs / 1_000;
-        figures[name] = { direct, watched };
+/** A model that calls a tool in each of its steps but the last. */
+function caller(steps, words) {
+  const { stream } = talker(words);
+  return {
+    id: `caller-${steps}`,
+    async *stream({ modelCallIndex }) {
+      for await (const delta of stream()) {
+        if (delta.kind !== "done" || modelCallIndex === steps) yield delta;
+        else {
+          yield {
+            kind: "tool-call",
+            id: `c${modelCallIndex}`,
+            name: "look",
+            input: JSON.stringify({ at: modelCallIndex }),
+          };
+          yield { ...delta, finishReason: { unified: "tool-calls" } };
+        }
       }
-      return { runs, words, ...figures };
-    }),
-  );
+    },
+  };
+}
+
+const look = defineTool({
+  name: "look",
+  description: "Looks at a place.",
+  input: { type: "object", properties: { at: { type: "integer" } }, required: ["at"] },
+  execute: () => "Nothing is to be seen here. ".repeat(10),
+});
+
+/**
+ * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process, in turns: the least of each
+ * counts. A server runs for long, so both are measured warm. Short runs tell what does not depend on the words: the
+ * requests, and that a worker takes the session up.
+ */
+async function watchedRuns(runs, words, warm, rounds) {
+  return await inFolder(async (folder) => {
+    const store = createMemoryStore();
+    const file = await openSqliteStore({ path: join(folder, "watched.db"), synchronous: "normal" });
+    const kinds = {
+      short: { store, model: talker(20) },
+      long: { store, model: talker(words) },
+      steps: { store: file, model: caller(10, 40), tools: [look] },
+    };
+    const figures = {};
+    for (const [name, options] of Object.entries(kinds)) {
+      const agent = createAgent({ name, ...options });
+      let last = 0;
+      const inProcess = async (count) => {
+        for (let index = 0; index < count; index += 1) {
+          last += 1;
+          for await (const item of agent.runStream("Go.", { sessionId: `${name}-${last}` })) void item;
+        }
+      };
+      figures[name] = await serve(options.store, [agent], ({ port, token }) =>
+        withOther(async (other) => {
+          const overHttp = (count) => other("runs", { port, token, agent: name, count });
+          await inProcess(warm);
+          await overHttp(warm);
+          const least = { direct: Number.POSITIVE_INFINITY, watched: Number.POSITIVE_INFINITY };
+          for (let round = 0; round < rounds; round += 1) {
+            least.direct = Math.min(least.direct, (await cpuOf(() => inProcess(runs))) / runs / 1_000);
+            least.watched = Math.min(least.watched, (await cpuOf(() => overHttp(runs))) / runs / 1_000);
+          }
+          return least;
+        }),
+      );
+    }
+    await file.close();
+    return { runs, words, ...figures };
+  });
 }
 
 /** From the model to a client, while a model says a word every `everyMs`. */
@@ -347,78 +389,39 @@ async function latency(deltas, everyMs, { ofPeer = false } = {}) {
   });
 }
 
-const page = new URL("../docs/performance.md", import.meta.url);
-const heading = "## The server";
-
-function write(text) {
-  const before = readFileSync(page, "utf8");
-  const start = before.indexOf(`${heading}\n`);
-  const kept = start === -1 ? `${before.trimEnd()}\n\n` : before.slice(0, start);
-  const next = start === -1 ? -1 : before.indexOf("\n## ", start + 1);
-  writeFileSync(page, `${kept}${heading}\n\n${text}\n${next === -1 ? "" : before.slice(next)}`);
-}
-
 const parts = {
   places: (quick) => places(quick ? [10, 100] : [10, 1_000, 10_000], quick ? 3 : 31),
   fanOut: (quick) => fanOut(quick ? 20 : 1_000, quick ? 5 : 100),
   idle: (quick) => idle(quick ? 20 : 1_000, quick ? 0.5 : 10),
-  watched: (quick) => watchedRuns(quick ? 5 : 100, quick ? 200 : 2_000),
+  watched: (quick) => watchedRuns(quick ? 5 : 100, quick ? 200 : 2_000, quick ? 5 : 400, quick ? 1 : 3),
   latency: (quick) => latency(quick ? 10 : 300, 10),
   latencySlow: (quick) => latency(quick ? 10 : 150, 40),
   latencyPeer: (quick) => latency(quick ? 10 : 300, 10, { ofPeer: true }),
 };
 
 export async function run({ quick, json, rest }) {
-  const only = rest[rest.indexOf("--only") + 1]?.split(",") ?? [];
-  const isWhole = !rest.includes("--only");
+  const { values } = parseArgs({ args: rest, options: { only: { type: "string" }, write: { type: "boolean" } } });
+  const only = values.only?.split(",");
+  const unknown = only?.find((name) => !Object.hasOwn(parts, name));
+  if (unknown !== undefined || (values.write && (quick || json || only !== undefined))) {
+    console.error(
+      unknown === undefined
+        ? "--write takes all parts at their full size: leave out --quick, --json and --only."
+        : `The bench has no part "${unknown}". It has ${Object.keys(parts).join(", ")}.`,
+    );
+    process.exit(2);
+  }
   const results = {};
-  for (const [name, part] of Object.entries(parts))
-    if (isWhole || only.includes(name)) results[name] = await part(quick);
-  if (json || !isWhole) {
-    console.log(JSON.stringify(results, null, isWhole ? 0 : 2));
+  for (const [name, part] of Object.entries(parts)) {
+    if (only?.includes(name) === false) continue;
+    if (values.write) console.error(`Measuring ${name} …`);
+    results[name] = await part(quick);
+  }
+  if (json || only !== undefined) {
+    console.log(JSON.stringify(results, null, json ? 0 : 2));
     return;
   }
-  const { fanOut: fan, idle: resting, watched } = results;
-  const steps = (count) => `${count.toLocaleString("en")} steps`;
-  const placesTable = table(
-    ["work", "history", "median, ms", "p95, ms"],
-    results.places
-      .toSorted((a, b) => a.work.localeCompare(b.work) || a.count - b.count)
-      .map(({ work, count, ms, p95 }) => [work, steps(count), figure(ms), figure(p95)]),
-  );
-  const watchedRow = (words, { direct, watched: overHttp }) => [
-    `CPU of a run of ${words.toLocaleString("en")} words: in the process, watched over HTTP`,
-    `${figure(direct)} ms, ${figure(overHttp)} ms`,
-  ];
-  const perWord = ["direct", "watched"].map(
-    (way) => ((watched.long[way] - watched.short[way]) * 1_000) / (watched.words - 20),
-  );
-  const lateRow = ({ everyMs, ofPeer, p50, p95 }) => [
-    `a delta, from the model to a client of ${ofPeer ? "another process" : "the holder"}, a word every ${everyMs} ms`,
-    `p50 ${figure(p50)} ms, p95 ${figure(p95)} ms`,
-  ];
-  const costs = table(
-    ["work", "figure"],
-    [
-      [
-        `a frame and watcher, ${fan.watchers.toLocaleString("en")} watchers of one session`,
-        `${figure(fan.us)} µs of CPU`,
-      ],
-      ["the longest pause of the event loop meanwhile", `${figure(fan.pauseMs)} ms`],
-      [
-        `${resting.count.toLocaleString("en")} idle watchers of as many sessions`,
-        `${(resting.share * 100).toFixed(1)} % of a core`,
-      ],
-      ["one of them", `${figure(resting.bytes / 1_000)} kB`],
-      watchedRow(20, watched.short),
-      watchedRow(watched.words, watched.long),
-      ["a word more: in the process, watched over HTTP", perWord.map((us) => `${figure(us)} µs`).join(", ")],
-      lateRow(results.latency),
-      lateRow(results.latencySlow),
-      lateRow(results.latencyPeer),
-    ],
-  );
-  const text = `\`npm run bench -- server\` on ${machine()}. The clients of the streams run in another process: the figures are those of the server.\n\n${placesTable}\n\n${costs}\n`;
+  const text = textOf(results);
   console.log(text);
-  if (rest.includes("--write")) write(text.trimEnd());
+  if (values.write) writeSection(text);
 }

@@ -1,9 +1,10 @@
 /**
  * The OpenAPI document, made from the routes and from the shapes that check requests.
  */
+import { errorCodes } from "../index.js";
 import { type AnswerContent, answerSchemas } from "./answer-shapes.js";
 import type { Route } from "./route.js";
-import { type AnsweredCode, statusOf } from "./server-error.js";
+import { type AnsweredCode, serverCodes, statusOf } from "./server-error.js";
 import type { ObjectShape } from "./shape.js";
 
 export function openApi(routes: readonly Route[], basePath: string): object {
@@ -31,13 +32,20 @@ export function openApi(routes: readonly Route[], basePath: string): object {
   };
 }
 
+const codes: readonly AnsweredCode[] = [...errorCodes, ...serverCodes].sort();
+
 const errorSchema = {
   type: "object",
   properties: {
     error: {
       type: "object",
       properties: {
-        code: { type: "string", description: `One of the codes of Pawl, for example ${codesWithStatus().join(", ")}.` },
+        code: {
+          type: "string",
+          description: "What kind of error it is. `x-status` says the status of each code.",
+          enum: codes,
+          "x-status": Object.fromEntries(codes.map((code) => [code, statusOf[code] ?? 500])),
+        },
         message: { type: "string" },
         docs: { type: "string" },
         requestId: { type: "string" },
@@ -47,10 +55,6 @@ const errorSchema = {
   },
   required: ["error"],
 };
-
-function codesWithStatus(): readonly AnsweredCode[] {
-  return Object.keys(statusOf) as AnsweredCode[];
-}
 
 function operation({ path, about, query, body, gives, answers = {}, scope, action, method }: Route): object {
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({

@@ -9,7 +9,7 @@ type Operation = {
 };
 export type OpenApiDocument = {
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
-  readonly components: { readonly schemas: object };
+  readonly components: { readonly schemas: { readonly Error?: object } };
 };
 
 export type CheckedAnswer = {
@@ -20,6 +20,26 @@ export type CheckedAnswer = {
   /** Undefined for streams, which are not read here. */
   readonly text?: string;
 };
+
+type ErrorSchema = {
+  readonly properties: {
+    readonly error: {
+      readonly properties: {
+        readonly code: { readonly enum: readonly string[]; readonly "x-status": { readonly [code: string]: number } };
+      };
+    };
+  };
+};
+
+/** The status of each code, as the document has it. */
+export function statusesIn({ components }: OpenApiDocument): { readonly [code: string]: number } {
+  return (components.schemas.Error as ErrorSchema).properties.error.properties.code["x-status"];
+}
+
+/** The codes that the document knows. */
+export function codesIn({ components }: OpenApiDocument): readonly string[] {
+  return (components.schemas.Error as ErrorSchema).properties.error.properties.code.enum;
+}
 
 /** Throws if the document does not describe this answer. @returns the route that it is an answer of; null for none */
 export function createAnswerCheck(document: OpenApiDocument, basePath = ""): (answer: CheckedAnswer) => string | null {
@@ -33,6 +53,14 @@ export function createAnswerCheck(document: OpenApiDocument, basePath = ""): (an
     const made = validators.get(key) ?? new Validator({ ...schema, components: document.components }, "2020-12", false);
     validators.set(key, made);
     return made;
+  }
+
+  /** Each code has one status, which the document says. */
+  function checkError(key: string, status: number, text: string): void {
+    checkJson("error", { $ref: "#/components/schemas/Error" }, text);
+    const { code } = (JSON.parse(text) as { readonly error: { readonly code: string } }).error;
+    const expected = statusesIn(document)[code];
+    if (expected !== status) throw new Error(`${key}: the code ${code} has the status ${expected}.`);
   }
 
   function checkJson(key: string, schema: object, text: string): void {
@@ -53,7 +81,7 @@ export function createAnswerCheck(document: OpenApiDocument, basePath = ""): (an
       // Everything else is an error, also at addresses that there are not.
       if (status < 400) throw new Error(`${key} is not described.`);
       if (plainType !== "application/json") throw new Error(`${key} is ${plainType}, and not JSON.`);
-      checkJson("error", { $ref: "#/components/schemas/Error" }, text ?? "");
+      checkError(key, status, text ?? "");
       return null;
     }
     const { content } = answer;

@@ -3,11 +3,12 @@
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
-import { statusOf } from "../../src/server/server-error.js";
+import { createAgent, createMemoryStore, defineTool, errorCodes, PawlError } from "../../src/index.js";
+import { serverCodes } from "../../src/server/index.js";
+import { errorAnswer, ServerError, statusOf } from "../../src/server/server-error.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
-import { createAnswerCheck, type OpenApiDocument } from "./open-api-checks.js";
+import { codesIn, createAnswerCheck, type OpenApiDocument, statusesIn } from "./open-api-checks.js";
 import { type Rig, serverOfTest } from "./rig.js";
 
 const external = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
@@ -203,6 +204,57 @@ describe("the OpenAPI document", () => {
   });
 });
 
+/** The codes by their status. What is in no row is 500. */
+const table: { readonly [status: number]: readonly string[] } = {
+  400: ["bad_input", "bad_cursor", "not_storable", "unknown_model", "unknown_handoff"],
+  401: ["unauthorized"],
+  403: ["forbidden"],
+  404: ["no_session", "no_such_call", "no_such_run", "not_found"],
+  405: ["method_not_allowed"],
+  408: ["too_slow"],
+  409: [
+    "session_busy",
+    "session_active",
+    "run_finished",
+    "agent_mismatch",
+    "root_mismatch",
+    "newer_format",
+    "older_format",
+  ],
+  413: ["too_large"],
+  415: ["unsupported_media_type"],
+  429: ["too_many"],
+  503: ["draining", "shut_down", "store_failed", "store_closed"],
+};
+
+describe("an error's code", () => {
+  const all = [...errorCodes, ...serverCodes];
+  const statusIn = (code: string) =>
+    Number(Object.entries(table).find(([, codes]) => codes.includes(code))?.[0] ?? 500);
+
+  test("has one status in the table, the document and the answer", verifies("SRV-1"), async () => {
+    const document = await documentOf(await rigOfAll());
+    expect(Object.values(table).flat().toSorted()).toEqual(Object.keys(statusOf).toSorted());
+    expect(codesIn(document).toSorted()).toEqual(all.toSorted());
+    expect(statusesIn(document)).toEqual(Object.fromEntries(all.map((code) => [code, statusIn(code)])));
+    for (const code of errorCodes) expect(errorAnswer(new PawlError(code, "m"), "r").status, code).toBe(statusIn(code));
+    for (const code of serverCodes)
+      expect(errorAnswer(new ServerError(code, "m"), "r").status, code).toBe(statusIn(code));
+  });
+
+  test.each(all)("%s: the answer has no more than its message, and says when to come back", (code) => {
+    const path = "/home/somebody/secret.ts";
+    const error = new PawlError(code as never, `failed at ${path}`, { cause: new Error(path) });
+    const { status, body, headers, cause } = errorAnswer(error, "r");
+    expect(Object.keys(body.error)).toEqual(["code", "message", "docs", "requestId"]);
+    expect(body.error.docs).toBe(`docs/errors.md#${code}`);
+    // What is nobody's mistake but ours is told to the log alone.
+    expect(body.error.message.includes(path)).toBe(status < 500);
+    expect(cause === undefined).toBe(status < 500);
+    expect(headers["retry-after"] === undefined).toBe(status !== 503);
+  });
+});
+
 test("the check of answers finds what does not fit", async () => {
   const rig = await rigOfAll();
   const check = createAnswerCheck(await documentOf(rig));
@@ -214,4 +266,8 @@ test("the check of answers finds what does not fit", async () => {
   expect(() => check({ ...answer, status: 302, text: "" })).toThrow("not described");
   expect(() => check({ ...answer, status: 404, text: '{"error":{}}' })).toThrow("does not fit");
   expect(() => check({ ...answer, path: "/nowhere", status: 404, text: "{}" })).toThrow("does not fit");
+  const error = (code: string) => JSON.stringify({ error: { code, message: "m", docs: "d", requestId: "r" } });
+  expect(check({ ...answer, path: "/nowhere", status: 404, text: error("not_found") })).toBeNull();
+  expect(() => check({ ...answer, path: "/nowhere", status: 404, text: error("nothing") })).toThrow("does not fit");
+  expect(() => check({ ...answer, path: "/nowhere", status: 404, text: error("forbidden") })).toThrow("the status 403");
 });

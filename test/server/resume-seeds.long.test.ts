@@ -2,8 +2,8 @@
  * Watchers whose connections are cut, each by its seed or at its frame, while a run streams, fails and tries again, waits
  * for an approval, lags and is compacted: the events of each are those of the log, and its text is what was said (SRV-2).
  *
- * `RESUME_SECONDS=600 npx vitest run test/server/resume-seeds.long.test.ts` tries seeds for so long, up to 1,000 on each
- * store. Several processes, which are killed and drained, are tried by `npm run resume`.
+ * `RESUME_SEEDS=1000 npx vitest run test/server/resume-seeds.long.test.ts` tries so many on each store, and fails if it does
+ * not come to the last of them in `RESUME_SECONDS` (then 3,000). Several processes, which are killed and drained, are tried by `npm run resume`.
  */
 import { describe, expect, test } from "vitest";
 import { collect } from "../support/agents.js";
@@ -15,7 +15,9 @@ import { type Rig, withServer } from "./rig.js";
 // What is said at once does not make all watchers too slow.
 const limits = { streamsPerPrincipal: 2_000, changesPerMinute: 10_000, maxUnsentBytes: 4 * 1024 * 1024 };
 
-const seconds = Number(process.env.RESUME_SECONDS ?? 5);
+/** Without a number of seeds, as many as fit into the time. */
+const wanted = process.env.RESUME_SEEDS === undefined ? null : Number(process.env.RESUME_SEEDS);
+const seconds = Number(process.env.RESUME_SECONDS ?? (wanted === null ? 5 : 3_000));
 
 type Joining = { readonly name: string; readonly cuts: readonly Cut[]; readonly afterFrames: number };
 
@@ -78,13 +80,16 @@ describe.each(bothStores)("a stream over HTTP, on $name", ({ open }) => {
     const atOnce = 50;
     const until = performance.now() + seconds * 1_000;
     const seen = new Set<string>();
-    for (let first = 1; first < 1_000 && (first === 1 || performance.now() < until); first += atOnce) {
-      const joining = Array.from({ length: atOnce }, (_, index) => {
+    const most = wanted ?? 1_000;
+    let first = 1;
+    for (; first <= most && (first === 1 || performance.now() < until); first += atOnce) {
+      const joining = Array.from({ length: Math.min(atOnce, most - first + 1) }, (_, index) => {
         const seed = first + index;
         return { name: `seed ${seed}`, cuts: cutsOf(seed), afterFrames: seed % 3 === 0 ? (seed * 7) % 200 : 0 };
       });
       for (const type of await watchRun(open, { lags: false }, joining)) seen.add(type);
     }
+    if (wanted !== null) expect(first, "the first seed that was not tried").toBeGreaterThan(wanted);
     for (const type of ["delta", "attempt_failed", "approval_answered", "compacted", "snapshot"])
       expect([...seen], type).toContain(type);
   });
