@@ -61,7 +61,9 @@ function checkTree() {
 
 function checkVersion() {
   if (repository === undefined)
-    console.log("   package.json names no repository. The checks work without it; publishing does not. The end says what to write.");
+    console.log(
+      "   package.json names no repository. The checks work without it; publishing does not. The end says what to write.",
+    );
   must(/^\d+\.\d+\.\d+$/.test(version), `"${version}" is no version of a release.`);
   const last = lastRelease();
   if (last !== null) must(order(version, last) > 0, `${version} is not newer than ${last}.`);
