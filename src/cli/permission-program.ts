@@ -11,7 +11,7 @@ Rules:
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
   todo                     every call of a tool
-Deny beats ask beats allow. A more specific rule does not win over a general one.
+Deny beats ask beats allow, also if the rule that allows is the more specific.
 `;
 
 export const addPermissionCommands: Add = (program, terminal, finish) => {

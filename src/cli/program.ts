@@ -117,7 +117,7 @@ const addRun: Add = (program, terminal, finish) => {
       "after",
       `${examples(
         'pawl run "List the files under src"',
-        'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the broken links"',
+        'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the links"',
         'pawl run --yes --json "Find the TODO comments" > events.jsonl',
         "pawl run --continue --allow-shell < task.txt",
         'pawl run --park --expire-after 12h "Tidy the folder"',

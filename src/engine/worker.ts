@@ -11,9 +11,8 @@ import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
+import { bindingOf } from "../runtime/api/beginning.js";
 import { driversByName } from "../runtime/api/drivers.js";
-import { mayPass, retryMs } from "./retries.js";
-import { chainFrom, infoOf } from "./session-chain.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
@@ -133,17 +132,20 @@ export function checkGrace(what: "stop()" | "shutdown()", options: Grace): void 
 /** How often a session was refused in a row, and until when: by the clock's `elapsed`. */
 type Refusal = { readonly times: number; readonly until: number };
 
+/** The store may have failed for a moment. A session that is about to begin may be empty for one. */
+function mayPass(error: unknown): boolean {
+  return error instanceof PawlError && (error.code === "store_failed" || error.code === "no_session");
+}
+
+const firstRetryMs = 1_000;
+const longestRetryMs = 30_000;
+
+function retryMs(failures: number): number {
+  return Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1));
+}
+
 /** Among how many sessions a worker chooses, for each place that it has. */
 const choiceOf = 4;
-
-/** So many sessions a worker claims at a time, at most. Then it asks again what is due: others have claimed meanwhile. */
-const mostAtOnce = 8;
-
-/** Milliseconds that a worker waits for its claims before it asks again. An agent may take long to be found. */
-const longestClaimMs = 100;
-
-/** `withNext`: whether runs that are queued behind the present one are driven, too. */
-type Resuming = { readonly withNext: boolean; readonly onClaimed: () => void };
 
 type WorkerDefaults = {
   readonly clock: Clock;
@@ -164,8 +166,6 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   let stopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
-  /** Fewer after a claim was lost: other workers claim from the same list, and a claim that comes second is work for nothing. */
-  let atOnce = mostAtOnce;
   let endWait = () => {};
 
   function wake(): void {
@@ -204,12 +204,11 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     );
   }
 
-  async function drive(sessionId: string, onClaimed: () => void): Promise<void> {
+  async function drive(sessionId: string): Promise<void> {
     try {
       const { agent, sessionIds } = await findResumable(sessionId);
       agents.add(agent);
-      for (const id of sessionIds)
-        if (!stopped) await resume(id, agent, { withNext: sessionIds.length === 1, onClaimed });
+      for (const id of sessionIds) if (!stopped) await resume(id, agent, sessionIds.length === 1);
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.
       if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
@@ -230,13 +229,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     return false;
   }
 
-  async function resume(sessionId: string, agent: WorkingAgent, { withNext, onClaimed }: Resuming): Promise<void> {
+  /** @param withNext whether runs that are queued behind the present one are driven, too */
+  async function resume(sessionId: string, agent: WorkingAgent, withNext: boolean): Promise<void> {
     const session = agent.session(sessionId);
     let isTaken = false;
     const onTaken = () => {
       if (!isTaken) onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
       isTaken = true;
-      onClaimed();
     };
     try {
       for (let hasNext = true; hasNext; ) {
@@ -254,41 +253,21 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   }
 
   async function takeDue(): Promise<void> {
-    for (let isMore = true; isMore && !stopped && running.size < concurrency; ) isMore = await takeSome();
-  }
-
-  /** Resolves when the sessions that it began with are claimed or lost: to whether there may be more. */
-  async function takeSome(): Promise<boolean> {
     isWoken = false;
+    if (stopped || running.size >= concurrency) return;
     // More than this worker can take: other workers ask for the same ones, and each begins elsewhere among them.
     const limit = choiceOf * concurrency + running.size + refused.size + passed.size;
     const due = (await store.due(clock.now(), limit, isDead)).filter((id) => !running.has(id) && !isLeftAlone(id));
-    if (stopped) return false;
-    const most = Math.min(atOnce, concurrency - running.size);
-    const start = Math.floor(random() * Math.max(0, due.length - most + 1));
-    const begun = due.slice(start, start + most);
-    if (begun.length > 0) await within(longestClaimMs, Promise.all(begun.map(begin)));
-    atOnce = begun.some((id) => passed.has(id)) ? Math.ceil(atOnce / 2) : Math.min(mostAtOnce, 2 * atOnce);
-    return due.length > begun.length;
-  }
-
-  /** Resolves when the session is claimed, or left. */
-  function begin(sessionId: string): Promise<void> {
-    return new Promise((resolve) => {
-      const driving = drive(sessionId, resolve).finally(() => {
+    const start = Math.floor(random() * Math.max(0, due.length - (concurrency - running.size) + 1));
+    for (const sessionId of [...due.slice(start), ...due.slice(0, start)]) {
+      if (stopped || running.size >= concurrency) return;
+      if (running.has(sessionId)) continue;
+      const driving = drive(sessionId).finally(() => {
         running.delete(sessionId);
-        resolve();
         wake();
       });
       running.set(sessionId, driving);
-    });
-  }
-
-  function within(ms: number, done: Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = clock.after(ms, resolve);
-      void done.then(cancel).then(resolve);
-    });
+    }
   }
 
   async function runUntilIdle(): Promise<void> {
@@ -347,4 +326,24 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused.keys()]) });
 
   return { runUntilIdle, run, stop, status };
+}
+
+/** A child session and the sessions above it, from the bottom up. */
+async function chainFrom(store: Store, sessionId: string): Promise<readonly string[]> {
+  const chain: string[] = [];
+  for (let id: string | undefined = sessionId; id !== undefined && !chain.includes(id); ) {
+    chain.push(id);
+    id = (await infoOf(store, id)).parent?.sessionId;
+  }
+  return chain;
+}
+
+/** What a session is bound to. @throws PawlError `no_session` */
+async function infoOf(store: Store, sessionId: string): Promise<SessionBinding> {
+  const session = await bindingOf(store, sessionId);
+  if (session !== null) return session;
+  throw new PawlError(
+    "no_session",
+    `Session ${sessionId} is empty: neither its log nor its inbox names an agent. Send it an input first.`,
+  );
 }

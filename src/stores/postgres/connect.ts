@@ -6,7 +6,6 @@ import { PawlError } from "../../errors.js";
 import type { PostgresQuery } from "./client.js";
 import type { Place } from "./migrate.js";
 import { keepErrors, openPool, type PoolOptions } from "./pool.js";
-import { keptStatements } from "./statements.js";
 
 /**
  * `postgres://user:password@host:5432/database`. Connections to other machines are encrypted, and the server's certificate is checked,
@@ -53,10 +52,10 @@ export type Connected = {
 export async function connect(
   what: string,
   { url, pool, schema = "pawl" }: PostgresConnection,
-  options: Omit<PoolOptions, "kept">,
+  options: PoolOptions,
 ): Promise<Connected> {
   if (url !== undefined && pool === undefined) {
-    const { query, close } = await openPool(url, { ...options, kept: keptStatements(schema) });
+    const { query, close } = await openPool(url, options);
     return { place: { query, schema, name: nameOf(url, schema) }, close };
   }
   if (pool === undefined || url !== undefined)

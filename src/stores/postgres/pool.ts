@@ -2,8 +2,7 @@
  * Connections that the store opens itself, with the package `pg`; and who hears notifications.
  */
 import { PawlError } from "../../errors.js";
-import { hashOf } from "../shared/rules.js";
-import { codeOf, type PostgresQuery } from "./client.js";
+import type { PostgresQuery } from "./client.js";
 import type { Listening } from "./watch.js";
 
 type Pg = typeof import("pg");
@@ -20,13 +19,10 @@ export type PoolOptions = {
   readonly connections: number;
   /** For statements that may take long: no time limit ends them, neither of this process nor of the server. Default: false. */
   readonly isUnlimited?: boolean;
-  /** The statements that each connection keeps, once it has parsed them. Default: none. */
-  readonly kept?: ReadonlySet<string>;
 };
 
 /** @throws PawlError `missing_package`, `bad_configuration` */
-export async function openPool(url: string, options: PoolOptions): Promise<OpenedPool> {
-  const { connections, isUnlimited = false, kept = new Set() } = options;
+export async function openPool(url: string, { connections, isUnlimited = false }: PoolOptions): Promise<OpenedPool> {
   const { Pool } = await loadPg();
   const pool = new Pool({
     ...connectionOf(url),
@@ -36,55 +32,13 @@ export async function openPool(url: string, options: PoolOptions): Promise<Opene
     allowExitOnIdle: true,
   });
   keepErrors(pool);
-  return { query: keeping(pool, kept), close: () => ended(pool.end()) };
-}
-
-/** What a server says if a connection does not keep a statement that it should, or keeps another one of this name. */
-const strangeStatement: ReadonlySet<string> = new Set(["26000", "42P05"]);
-
-/**
- * Connections that keep statements, unless a pooler hands each statement to another connection: that shows in the first connection,
- * which has another number than the process that serves it. If one comes between later, statements are sent whole from then on.
- */
-function keeping(pool: import("pg").Pool, kept: ReadonlySet<string>): PostgresQuery {
-  const names = new Map([...kept].map((text) => [text, `pawl_${hashOf(Buffer.from(text)).slice(0, 32)}`]));
-  let isDirect: boolean | null = null;
-  return {
-    async query(text, values = []) {
-      const name = names.get(text);
-      const whole = { text, values: [...values] };
-      if (name === undefined) return await pool.query(whole);
-      isDirect ??= await leadsToServer(pool);
-      if (isDirect !== true) return await pool.query(whole);
-      try {
-        return await pool.query({ name, ...whole });
-      } catch (error) {
-        if (!strangeStatement.has(codeOf(error))) throw error;
-        isDirect = false;
-        return await pool.query(whole);
-      }
-    },
-  };
-}
-
-/** Null if it cannot be told now. */
-async function leadsToServer(pool: import("pg").Pool): Promise<boolean | null> {
-  try {
-    const client = await pool.connect();
-    try {
-      const { rows } = await client.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid");
-      return "processID" in client && client.processID === rows[0]?.pid;
-    } finally {
-      client.release();
-    }
-  } catch {
-    return null;
-  }
+  const query: PostgresQuery = { query: (text, values) => pool.query(text, values === undefined ? [] : [...values]) };
+  return { query, close: () => ended(pool.end()) };
 }
 
 /**
  * Waits for connections to end, and not for long. The timer keeps the process alive meanwhile: connections without work do not, and
- * the code that waits for this would never go on.
+ * whoever waits for this would never go on.
  */
 async function ended(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

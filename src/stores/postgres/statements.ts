@@ -39,15 +39,6 @@ export function createStatements(schema: string) {
   return { ...writing(s), ...reading(s), ...listing(s), ...waiting(s), ...looking(s), ...checking(s) };
 }
 
-/**
- * The statements that a connection may keep, once it has parsed them: those that are sent often, and whose plan is the same for all
- * values. Lists are not among them: their plans go by their filters.
- */
-export function keptStatements(schema: string): ReadonlySet<string> {
-  const { claim, renew, release, append, appendAll, post, inbox, notify, horizon, changes } = createStatements(schema);
-  return new Set([claim, renew, release, append, appendAll, post, inbox, notify, horizon, changes]);
-}
-
 function writing(s: string) {
   const columns = appendTypes.map((_, index) => `c${index + 1}`).join(", ");
   const arrays = appendTypes.map((type, index) => `$${index + 1}::${type}[]`).join(", ");
