@@ -4,7 +4,6 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../index.js";
-import { detectSandbox } from "../tools/index.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import { type KeptScope, keepRule } from "./permissions/keep.js";
@@ -105,7 +104,7 @@ async function keepOffered(
   context: AskContext,
 ): Promise<boolean> {
   const { terminal, agent, sessionId, permissions, interruptions } = context;
-  const offered = await offersFor({ name, input }, { isSandboxed: detectSandbox() === "bubblewrap" });
+  const offered = await offersFor({ name, input }, { isSandboxed: permissions.isSandboxed() });
   if ("why" in offered) {
     terminal.err(`  ${visible(offered.why)}\n`);
     return false;

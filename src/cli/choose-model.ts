@@ -23,7 +23,8 @@ const restMs = 600_000;
 export async function chooseForCommand(name: string | undefined, { timeout }: ModelOptions): Promise<ChosenModel> {
   const { model, why, isLocal } = await chooseModel({
     importPackage: importClient,
-    ...(name !== undefined && { name }),
+    // The library reads PAWL_MODEL itself, and then says so.
+    ...(name !== undefined && name !== process.env.PAWL_MODEL?.trim() && { name }),
   });
   return { model, why, timeouts: timeoutsOf(timeout, isLocal) };
 }

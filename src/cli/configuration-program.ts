@@ -37,19 +37,22 @@ const addConfig: Add = (program, terminal, finish) => {
       finish(config.get(key, self.optsWithGlobals(), terminal)),
     );
   const folderOption = ["--folder", "the folder's file, for all who work on it, instead of yours"] as const;
+  const projectOption = ["--project", "your own file for this folder alone, which nobody else has"] as const;
   named("set", "set a value in your file; what cannot be used is not written")
     .argument("<key>", settingNames.join(", "))
     .argument("<value>", "the value")
     .option(...folderOption)
+    .option(...projectOption)
     .addHelpText("after", examples("pawl config set model demo", "pawl config set limits.maxCostUsd 5 --folder"))
     .action(async (key: string, value: string, _: unknown, self: Command) =>
       finish(change.set(key, value, self.optsWithGlobals(), terminal)),
     );
   named("edit", "open your file in VISUAL or EDITOR; what cannot be used is not written")
     .option(...folderOption)
+    .option(...projectOption)
     .addHelpText("after", examples("pawl config edit", "pawl config edit --folder"))
     .action(async (_: unknown, self: Command) => finish(await change.edit(self.optsWithGlobals(), terminal)));
-  named("path", "print where the files are: yours, then the folder's")
+  named("path", "print where the files are: yours, the folder's, yours for this folder")
     .addHelpText("after", examples("pawl config path"))
     .action(async (_: unknown, self: Command) => finish(config.path(self.optsWithGlobals(), terminal)));
   named("check", "read all files, and say what cannot be used")

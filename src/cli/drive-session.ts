@@ -116,7 +116,7 @@ export async function withSessionDriver(
         if (loss !== null) terminal.err(`${terminal.style("yellow", visible(loss))}\n`);
         terminal.err(`${terminal.style("dim", `Session ${visible(shortId(sessionId))} in ${visible(root)}`)}\n`);
         if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
-        if (allowShell) terminal.err(`${terminal.style("yellow", sandboxNote())}\n`);
+        if (allowShell) terminal.err(`${terminal.style("yellow", sandboxNote(choices.settings.shell.sandbox))}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.leave.aborted) return exitCodes.interrupted;
         return runOnTerminal(
@@ -156,7 +156,8 @@ async function chooseAndReportModel(
   return chosen;
 }
 
-function sandboxNote(): string {
+function sandboxNote(sandbox: "auto" | "off"): string {
+  if (sandbox === "off") return "Commands are not sandboxed: shell.sandbox is off.";
   return detectSandbox() === "bubblewrap"
     ? "Commands are sandboxed: they can write to this folder only, and have no network."
     : "Commands are not sandboxed: bubblewrap does not work here.";

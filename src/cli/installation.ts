@@ -66,3 +66,8 @@ const managers = [
 function managerOf(folder: string): string {
   return managers.find(({ lockfile }) => existsSync(join(folder, lockfile)))?.command ?? "npm install";
 }
+
+/** A file of the package. */
+export function packageFile(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}

@@ -1,7 +1,7 @@
 /**
  * `pawl config` and `pawl trust`, as a person and a script use them.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
@@ -91,6 +91,7 @@ test(
     for (const [words, message] of [
       [["modle", "demo"], "Did you mean model?"],
       [["limits.maxSteps", "1.5"], "limits.maxSteps must be a number above 0"],
+      [["shell.on", "maybe"], "takes true or false"],
       [["limits.maxSteps", "0"], "limits.maxSteps must be a number above 0"],
       [["limits.maxTokens", "many"], "limits.maxTokens takes a number above 0"],
       [["model", " "], "model must be a text"],
@@ -133,4 +134,95 @@ test("pawl config edit keeps a text that cannot be used beside the file", verifi
     code: 2,
     stderr: expect.stringContaining("Set VISUAL or EDITOR"),
   });
+});
+
+type Body = {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly tools: readonly { readonly function: { readonly name: string } }[];
+};
+
+test(
+  "each setting is in force in a run, and a folder's only after trust",
+  verifies("CHAT-4#settings", "SEC-17#settings"),
+  async () => {
+    const command = 'echo "CI is [$CI]"; sleep 30';
+    const world = createWorld({
+      "AGENTS.md": "Agents read this.",
+      "HINTS.md": `Hints are here.\n${"x".repeat(500)}\nEnd.`,
+    });
+    const run = async (
+      file: object | null,
+      calls: readonly { name: string; input: { readonly [name: string]: string } }[],
+    ) => {
+      const path = join(world.root, "pawl.config.json");
+      rmSync(path, { force: true });
+      if (file !== null) writeFileSync(path, JSON.stringify(file));
+      const server = await startProviderServer("openai-chat", [
+        ...(calls.length === 0 ? [] : [{ type: "answer" as const, calls }]),
+        { type: "answer", text: "Done." },
+      ]);
+      onTestFinished(() => server.close());
+      const env = { OPENAI_BASE_URL: server.baseURL, CI: "of-mine" };
+      const ended = await world.pawl(["run", "go", "--yes", "--model", "openai-compatible/m"], { env });
+      expect(ended).toMatchObject({ code: 0 });
+      const bodies = server.requests.map(({ body }) => body as Body);
+      const [first] = bodies;
+      return {
+        names: (first?.tools ?? []).map((tool) => tool.function.name),
+        prompt: JSON.stringify(first?.messages),
+        last: JSON.stringify(bodies.at(-1)?.messages),
+        stderr: ended.stderr,
+      };
+    };
+    const plain = await run(null, []);
+    expect(plain.names).toContain("fetch_url");
+    expect(plain.names).not.toContain("shell");
+    expect(plain.prompt).toContain("Agents read this.");
+    const settings = {
+      systemPrompt: { append: "Answer in rhymes." },
+      shell: { on: true, sandbox: "off", timeoutMs: 2_000, env: ["CI"] },
+      tools: { off: ["fetch_url", "todo"] },
+      context: { files: ["HINTS.md"], maxBytes: 100 },
+    };
+    const untrusted = await run(settings, []);
+    expect(untrusted.names).toEqual(plain.names);
+    expect(untrusted.prompt).not.toContain("rhymes");
+    expect(untrusted.prompt).toContain("Agents read this.");
+    expect(untrusted.stderr).toContain("does not count that it adds to the system prompt: Answer in rhymes.");
+    const [shown] = jsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
+    expect((await world.pawl(["trust", "--hash", shown.hash])).code).toBe(0);
+    const trusted = await run(settings, [{ name: "shell", input: { command } }]);
+    expect(trusted.names).toContain("shell");
+    expect(trusted.names).not.toContain("fetch_url");
+    expect(trusted.names).not.toContain("todo");
+    expect(trusted.prompt).toContain("Answer in rhymes.");
+    expect(trusted.prompt).toContain("Hints are here.");
+    expect(trusted.prompt).not.toMatch(/Agents read this|End\./);
+    expect(trusted.last).toContain("CI is [of-mine]");
+    expect(trusted.last).toContain("stopped after 2000 ms; not sandboxed");
+    expect(trusted.stderr).toContain("Commands are not sandboxed: shell.sandbox is off.");
+    const config = (await world.pawl(["config"])).stdout;
+    expect(config).toContain(`shell.env  ["CI"]  (${join(world.root, "pawl.config.json")})`);
+    // The person's own file for the folder is stronger.
+    for (const [key, value] of [
+      ["shell.on", "false"],
+      ["tools.off", ""],
+    ] as const)
+      expect(await world.pawl(["config", "set", key, value, "--project"])).toMatchObject({ code: 0 });
+    const own = await run(settings, []);
+    expect(own.names).toContain("fetch_url");
+    expect(own.names).not.toContain("shell");
+    expect(own.prompt).toContain("Answer in rhymes.");
+  },
+);
+
+test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld();
+  await world.pawl(["config", "set", "model", "openai-compatible/of-file"]);
+  const env = { PAWL_MODEL: "demo" };
+  expect((await world.pawl(["config"], { env })).stdout).toBe("model  demo  (PAWL_MODEL)\n");
+  const run = await world.pawl(["run", "hello"], { env });
+  expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining("because PAWL_MODEL names it") });
+  const named = await world.pawl(["run", "hello", "--model", "openai-compatible/x"], { env });
+  expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("openai-compatible/x") });
 });

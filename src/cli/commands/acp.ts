@@ -69,7 +69,6 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
 
 /** One agent for each folder and model. What a person allows for good holds for it, until the process ends. */
 function createAgents({ store, home, options, say }: AgentsOptions) {
-  const allowShell = options.allowShell === true;
   const made = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
   const servers = new Map<string, Promise<StartedServers>>();
@@ -105,6 +104,7 @@ function createAgents({ store, home, options, say }: AgentsOptions) {
       const root = realFolder(folder);
       if (session !== null) {
         const { tools: serverTools } = await serversOf(root);
+        const { allowShell } = folderChoices(options, { root, home });
         await missingTools({ store, home, root, allowShell, sessionId: session.id, serverTools });
       }
       const name = options.model ?? session?.model;

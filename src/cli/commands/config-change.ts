@@ -6,16 +6,26 @@ import { join } from "node:path";
 import { PawlError } from "../../index.js";
 import { configurationText, setValue, writeConfiguration } from "../configuration/change.js";
 import { configurationName } from "../configuration/configuration.js";
+import { shownValue } from "../configuration/shown.js";
 import { realFolder } from "../drive-session.js";
 import { editorOf, editText } from "../editor.js";
 import { exitCodes } from "../exit.js";
-import { configurationOf } from "../home.js";
+import { configurationOf, homeOf } from "../home.js";
+import { projectFolder } from "../permissions/project.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
-export type ChangeOptions = { readonly root?: string; readonly folder?: true; readonly json?: true };
+export type ChangeOptions = {
+  readonly root?: string;
+  readonly folder?: true;
+  readonly project?: true;
+  readonly json?: true;
+};
 
-function fileOf({ folder, root = "." }: ChangeOptions): string {
+function fileOf({ folder, project, root = "." }: ChangeOptions): string {
+  if (folder === true && project === true)
+    throw new PawlError("bad_input", "Give --folder or --project, not both: they name two files.");
+  if (project === true) return join(projectFolder(homeOf(process.env), realFolder(root)), configurationName);
   return join(folder === true ? realFolder(root) : configurationOf(process.env), configurationName);
 }
 
@@ -25,7 +35,7 @@ export function set(key: string, value: string, options: ChangeOptions, terminal
   const path = fileOf(options);
   const written = setValue(path, key, value);
   if (options.json === true) terminal.json({ key, value: written, path });
-  else terminal.out(`${visible(`${key}  ${written}  (${path})`)}\n`);
+  else terminal.out(`${visible(`${key}  ${shownValue(written)}  (${path})`)}\n`);
   if (options.folder === true) terminal.err(trustNote);
   return exitCodes.done;
 }

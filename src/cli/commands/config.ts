@@ -7,13 +7,15 @@ import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import { configurationName } from "../configuration/configuration.js";
 import { configurationInForce } from "../configuration/in-force.js";
-import { linesInForce, settingsOf } from "../configuration/shown.js";
+import { linesInForce, settingsOf, shownValue } from "../configuration/shown.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { configurationOf, homeOf } from "../home.js";
+import { packageFile } from "../installation.js";
 import { serverRecord } from "../mcp/server-line.js";
 import { serversInForce } from "../mcp/servers-in-force.js";
 import { createPermissions } from "../permissions/permissions.js";
+import { projectFolder } from "../permissions/project.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
@@ -43,7 +45,7 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
 }
 
 export function get(key: string, options: ConfigOptions, terminal: Terminal): number {
-  const settings = settingsOf(configurationInForce(placeOf(options)));
+  const { settings } = configurationInForce(placeOf(options));
   const found = settings.find((setting) => setting.key === key);
   if (found === undefined) {
     const near = nearestName(
@@ -56,25 +58,29 @@ export function get(key: string, options: ConfigOptions, terminal: Terminal): nu
     );
   }
   if (options.json === true) terminal.json(found);
-  else terminal.out(`${visible(String(found.value))}\n`);
+  else terminal.out(`${visible(shownValue(found.value))}\n`);
   return exitCodes.done;
 }
 
 export function path(options: ConfigOptions, terminal: Terminal): number {
-  const { root } = placeOf(options);
-  const files = { user: join(configurationOf(process.env), configurationName), folder: join(root, configurationName) };
-  if (options.json === true) terminal.json(files);
-  else terminal.out(`${visible(files.user)}\n${visible(files.folder)}\n`);
+  const { root, home } = placeOf(options);
+  const files = {
+    user: join(configurationOf(process.env), configurationName),
+    folder: join(root, configurationName),
+    project: join(projectFolder(home, root), configurationName),
+  };
+  if (options.json === true) terminal.json({ ...files, schema: packageFile("docs/pawl.config.schema.json") });
+  else for (const file of Object.values(files)) terminal.out(`${visible(file)}\n`);
   return exitCodes.done;
 }
 
 /** Reads everything; what cannot be used is an error that says why. */
 export function check(options: ConfigOptions, terminal: Terminal): number {
   const place = placeOf(options);
-  const { user, trust, notice } = configurationInForce(place);
+  const { user, project, trust, notice } = configurationInForce(place);
   createPermissions({ ...place, allowAll: false });
   const servers = serversInForce(place, trust);
-  const paths = [user?.path, ...trust.files.map((file) => file.path), ...servers.map((one) => one.path)];
+  const paths = [user?.path, project?.path, ...trust.files.map((file) => file.path), ...servers.map((one) => one.path)];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
   if (options.json === true) terminal.json({ ok: true, files, ...(notice === null ? {} : { off: notice }) });
   else

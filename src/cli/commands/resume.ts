@@ -3,7 +3,7 @@
  */
 import { isHolderDead, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { type DriveOptions, realFolder, withSessionDriver } from "../drive-session.js";
-import { adviceFor, agentName, missingTools } from "../folder-agent.js";
+import { adviceFor, agentName, folderChoices, missingTools } from "../folder-agent.js";
 import { getSession, homeOf, shortId } from "../home.js";
 import { serversInForce } from "../mcp/servers-in-force.js";
 import { outcomeOf } from "../run-on-terminal.js";
@@ -17,9 +17,9 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
     const { sessionId, info, seq, holder } = summary;
     await checkUnfinished(store, summary);
     if (info?.agent !== agentName || info.root === undefined) throw foreignSession(summary);
-    const allowShell = options.allowShell === true;
     const home = homeOf(process.env);
     const root = realFolder(info.root);
+    const { allowShell } = folderChoices(options, { root, home });
     const servers = serversInForce({ root, home }).filter(({ off }) => off === null);
     const startable = servers.map(({ name }) => name);
     const missing = await missingTools({ store, home, root, allowShell, sessionId, startable });

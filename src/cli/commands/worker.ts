@@ -79,7 +79,6 @@ type WorkerDependencies = {
 
 /** One agent for each folder and model. */
 function createAgents({ store, home, view, options }: WorkerDependencies) {
-  const allowShell = options.allowShell === true;
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
@@ -101,6 +100,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
 
   return async ({ agent, model = "", root }: SessionBinding, sessionId: string): Promise<Agent | null> => {
     if (agent !== agentName || root === undefined) return null;
+    const { allowShell } = folderChoices(options, { root, home });
     await missingTools({ store, home, root, allowShell, sessionId });
     const key = JSON.stringify([model, root]);
     const made = agents.get(key) ?? make(model, root);

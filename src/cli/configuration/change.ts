@@ -12,6 +12,7 @@ import { type Json, PawlError } from "../../index.js";
 import { readSmallText } from "../small-file.js";
 import { mostBytes, parseConfiguration, settingNames } from "./configuration.js";
 import { plainJson } from "./json-with-comments.js";
+import { type SettingKind, settingTable } from "./setting-table.js";
 
 /** The file as it is, whether or not it can be used; null if there is none. @throws PawlError `bad_configuration` */
 export function configurationText(path: string): string | null {
@@ -51,8 +52,9 @@ function realPath(path: string): string {
  * @param value as a person writes it
  * @throws PawlError `bad_input`, `bad_configuration`
  */
-export function setValue(path: string, key: string, value: string): string | number {
-  if (!settingNames.some((name) => name === key)) throw unknownKey(key);
+export function setValue(path: string, key: string, value: string): Json {
+  const rule = Object.hasOwn(settingTable, key) ? settingTable[key] : undefined;
+  if (rule === undefined) throw unknownKey(key);
   const text = configurationText(path) ?? "{}";
   // The present file must be well, or a change would hide what is wrong with it.
   parseConfiguration(path, text);
@@ -62,16 +64,37 @@ export function setValue(path: string, key: string, value: string): string | num
       "bad_configuration",
       `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
     );
-  const [name = "", inner] = key.split(".");
-  const members = (plain.ok ? plain.value : {}) as { readonly [key: string]: Json };
-  const changed = inner === undefined ? value : { ...(members[name] as object), [inner]: numberOf(key, value) };
-  writeConfiguration(path, `${JSON.stringify({ ...members, [name]: changed }, null, 2)}\n`);
-  return inner === undefined ? value : numberOf(key, value);
+  const written = valueFrom(rule.kind, key, value);
+  const changed = withValue(plain.ok ? plain.value : {}, key.split("."), written);
+  writeConfiguration(path, `${JSON.stringify(changed, null, 2)}\n`);
+  return written;
 }
 
-function numberOf(key: string, value: string): number {
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
-  throw new PawlError("bad_input", `${key} takes a number above 0, for example: pawl config set ${key} 5`);
+function withValue(within: Json | undefined, [name = "", ...inner]: readonly string[], value: Json): Json {
+  const members = (within ?? {}) as { readonly [key: string]: Json };
+  return { ...members, [name]: inner.length === 0 ? value : withValue(members[name], inner, value) };
+}
+
+/** The value that a person means. A list is written with commas. */
+function valueFrom({ type }: SettingKind, key: string, value: string): Json {
+  switch (type) {
+    case "whole number":
+    case "number":
+      if (/^\d+(\.\d+)?$/.test(value)) return Number(value);
+      throw new PawlError("bad_input", `${key} takes a number above 0, for example: pawl config set ${key} 5`);
+    case "yes or no":
+      if (value === "true" || value === "false") return value === "true";
+      throw new PawlError("bad_input", `${key} takes true or false, for example: pawl config set ${key} true`);
+    case "texts":
+    case "names of files":
+    case "names of variables":
+      return value
+        .split(",")
+        .map((one) => one.trim())
+        .filter((one) => one !== "");
+    default:
+      return value;
+  }
 }
 
 function unknownKey(key: string): PawlError {

@@ -11,16 +11,18 @@ import { readLists } from "../permissions/rule-file.js";
 import type { RuleLists } from "../permissions/rule-text.js";
 import { readSmallText } from "../small-file.js";
 import { plainJson } from "./json-with-comments.js";
+import { problemWith, settingTable } from "./setting-table.js";
 
 export const configurationName = "pawl.config.json";
 
 /** Limits of each run. */
 export type ConfiguredLimits = Partial<Pick<RunLimits, "maxSteps" | "maxTokens" | "maxCostUsd" | "maxWallClockMs">>;
 
+/** Values by the names that `pawl config` has for them, such as `limits.maxSteps` and `models.fast.use`. */
+export type Settings = { readonly [key: string]: Json };
+
 export type Configuration = {
-  /** `provider/model`. */
-  readonly model?: string;
-  readonly limits?: ConfiguredLimits;
+  readonly settings: Settings;
   readonly permissions?: RuleLists;
 };
 
@@ -32,11 +34,9 @@ export type ConfigurationFile = {
 
 /** Bytes of a file. */
 export const mostBytes = 64 * 1024;
-const keys = ["$schema", "model", "limits", "permissions"] as const;
-const limitNames = ["maxSteps", "maxTokens", "maxCostUsd", "maxWallClockMs"] as const;
 
-/** The settings that are one value, as `pawl config get` and `set` name them. */
-export const settingNames = ["model", ...limitNames.map((name) => `limits.${name}` as const)] as const;
+/** The settings that are one value or one list, as `pawl config get` and `set` name them. */
+export const settingNames: readonly string[] = Object.keys(settingTable);
 
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfiguration(folder: string): ConfigurationFile | null {
@@ -60,17 +60,11 @@ export function parseConfiguration(path: string, text: string): Configuration {
   const refuse = (why: string) => refused(path, why);
   const parsed = parseJson(plainJson(text));
   if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
-  const members = objectIn(parsed.value, "it", refuse);
-  checkNames(members, keys, "", refuse);
-  const { model, limits, permissions } = members;
-  if (members.$schema !== undefined && typeof members.$schema !== "string") throw refuse("$schema must be an address");
-  if (model !== undefined && (typeof model !== "string" || model.trim() === ""))
-    throw refuse("model must be a text such as anthropic/claude-sonnet-5-5");
-  return {
-    ...(model === undefined ? {} : { model }),
-    ...(limits === undefined ? {} : { limits: readLimits(limits, refuse) }),
-    ...(permissions === undefined ? {} : { permissions: readLists(permissions, refuse) }),
-  };
+  const { $schema, permissions, ...members } = objectIn(parsed.value, "it", refuse);
+  if ($schema !== undefined && typeof $schema !== "string") throw refuse("$schema must be an address");
+  const settings: { [key: string]: Json } = Object.create(null);
+  readMembers(members, [], settings, refuse);
+  return { settings, ...(permissions === undefined ? {} : { permissions: readLists(permissions, refuse) }) };
 }
 
 type Refuse = (why: string) => PawlError;
@@ -81,26 +75,40 @@ function objectIn(value: Json, what: string, refuse: Refuse): { readonly [key: s
   throw refuse(`${what} must be an object`);
 }
 
-function checkNames(members: object, known: readonly string[], within: string, refuse: Refuse): void {
-  for (const name of Object.keys(members)) {
-    if (known.includes(name)) continue;
-    const near = nearestName(name, known);
-    const meant =
-      near === undefined
-        ? `It knows ${known.filter((one) => one !== "$schema").join(", ")}`
-        : `Did you mean ${within}${near}?`;
-    throw refuse(`${within}${name} is no setting. ${meant.replace(/\?$/, "")}`);
+const tablePlaces = Object.keys(settingTable).map((place) => place.split("."));
+
+/** Reads the members of an object of the file, and of those within it, by the table. */
+function readMembers(
+  members: { readonly [key: string]: Json },
+  within: readonly string[],
+  settings: { [key: string]: Json },
+  refuse: Refuse,
+): void {
+  const inside = tablePlaces.filter((place) => within.every((name, at) => place[at] === name));
+  const known = [...new Set(inside.map((place) => place[within.length] ?? ""))];
+  for (const [name, value] of Object.entries(members)) {
+    const path = [...within, name];
+    const key = path.join(".");
+    if (!known.includes(name)) throw unknownSetting(name, within, known, refuse);
+    const rule = settingTable[key];
+    if (rule === undefined) {
+      readMembers(objectIn(value, key, refuse), path, settings, refuse);
+      continue;
+    }
+    const problem = problemWith(rule.kind, value);
+    if (problem !== null)
+      throw refuse(`${key} ${problem}${key === "model" ? " such as anthropic/claude-sonnet-5-5" : ""}`);
+    settings[key] = value;
   }
 }
 
-function readLimits(value: Json, refuse: Refuse): ConfiguredLimits {
-  const limits = objectIn(value, "limits", refuse);
-  checkNames(limits, limitNames, "limits.", refuse);
-  for (const [name, limit] of Object.entries(limits)) {
-    const isWell = typeof limit === "number" && limit > 0 && (name === "maxCostUsd" || Number.isInteger(limit));
-    if (!isWell) throw refuse(`limits.${name} must be a number above 0`);
-  }
-  return limits as ConfiguredLimits;
+function unknownSetting(name: string, within: readonly string[], known: readonly string[], refuse: Refuse): PawlError {
+  const all = within.length === 0 ? [...known, "permissions"] : known;
+  const path = within.map((one) => `${one}.`).join("");
+  const near = nearestName(name, all);
+  return refuse(
+    `${path}${name} is no setting. ${near === undefined ? `It knows ${all.join(", ")}` : `Did you mean ${path}${near}`}`,
+  );
 }
 
 function refused(path: string, why: string): PawlError {

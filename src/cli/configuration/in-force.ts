@@ -1,18 +1,35 @@
 /**
- * What is in force in a folder: the person's configuration, and above it the folder's, as far as it is trusted.
+ * What is in force in a folder. The weakest stands first: defaults, the person's file, the folder's as far as it is trusted, the person's
+ * file for this folder, the environment. Options of a command are above them.
  */
+import type { Json } from "../../index.js";
 import { configurationOf, type Environment } from "../home.js";
+import { projectFolder } from "../permissions/project.js";
 import type { RuleLists } from "../permissions/rule-text.js";
 import { type FolderTrust, folderTrust, isTrusted, untrustedFiles } from "../trust/trust.js";
-import { type Configuration, type ConfigurationFile, configurationName, readConfiguration } from "./configuration.js";
+import {
+  type ConfigurationFile,
+  type ConfiguredLimits,
+  configurationName,
+  readConfiguration,
+  type Settings,
+} from "./configuration.js";
+import { settingDefaults } from "./setting-table.js";
+
+/** A setting with what it is from. */
+export type SettingInForce = { readonly key: string; readonly value: Json; readonly from: string };
 
 export type InForce = {
   readonly user: ConfigurationFile | null;
   /** The folder's, if it is trusted. */
   readonly folder: ConfigurationFile | null;
+  /** The person's file for this folder. */
+  readonly project: ConfigurationFile | null;
   readonly trust: FolderTrust;
+  /** All that is set, with where it is from. */
+  readonly settings: readonly SettingInForce[];
   readonly model: string | undefined;
-  readonly limits: NonNullable<Configuration["limits"]>;
+  readonly limits: ConfiguredLimits;
   /** Why a part of what the folder brings is off; null if all of it counts. */
   readonly notice: string | null;
 };
@@ -24,14 +41,39 @@ export function configurationInForce({ root, home, environment = process.env }: 
   const user = readConfiguration(configurationOf(environment));
   const trust = folderTrust(root, home);
   const folder = isTrusted(trust, configurationName) ? trust.configuration : null;
+  const project = readConfiguration(projectFolder(home, root));
+  const settings = merged([
+    ["default", settingDefaults],
+    ...[user, folder, project].flatMap((file) => (file === null ? [] : [[file.path, file.value.settings] as const])),
+    ["PAWL_MODEL", environmentSettings(environment)],
+  ]);
+  const limits = settings.filter(({ key }) => key.startsWith("limits."));
   return {
     user,
     folder,
+    project,
     trust,
-    model: folder?.value.model ?? user?.value.model,
-    limits: { ...user?.value.limits, ...folder?.value.limits },
+    settings,
+    model: settingValue(settings, "model") as string | undefined,
+    limits: Object.fromEntries(limits.map(({ key, value }) => [key.slice("limits.".length), value])),
     notice: noticeOf(trust),
   };
+}
+
+/** What the environment sets. An empty variable sets nothing. */
+function environmentSettings({ PAWL_MODEL: model = "" }: Environment): Settings {
+  return model.trim() === "" ? {} : { model: model.trim() };
+}
+
+function merged(layers: readonly (readonly [from: string, settings: Settings])[]): readonly SettingInForce[] {
+  const all = new Map<string, SettingInForce>();
+  for (const [from, settings] of layers)
+    for (const [key, value] of Object.entries(settings)) all.set(key, { key, value, from });
+  return [...all.values()];
+}
+
+export function settingValue(settings: readonly SettingInForce[], key: string): Json | undefined {
+  return settings.find((setting) => setting.key === key)?.value;
 }
 
 function noticeOf(trust: FolderTrust): string | null {
@@ -42,15 +84,17 @@ function noticeOf(trust: FolderTrust): string | null {
   return files.length === 0 ? null : `${files.join(" ")} To look at it and decide: pawl trust`;
 }
 
-/** The rules of both files. What the folder allows counts only if it is trusted, and its other rules always. */
+/** The rules of the files. What the folder allows counts only if it is trusted, and its other rules always. */
 export function configuredRules({ root, home, environment = process.env }: Place): {
   readonly user: RuleLists;
   readonly folder: RuleLists;
+  readonly project: RuleLists;
 } {
   const trust = folderTrust(root, home);
   const { allow, ...others } = trust.configuration?.value.permissions ?? {};
   return {
     user: readConfiguration(configurationOf(environment))?.value.permissions ?? {},
     folder: isTrusted(trust, configurationName) && allow !== undefined ? { ...others, allow } : others,
+    project: readConfiguration(projectFolder(home, root))?.value.permissions ?? {},
   };
 }

@@ -1,27 +1,21 @@
 /**
  * What is in force, with where it comes from: for `pawl config` and `/config`.
  */
+import type { Json } from "../../index.js";
 import { serverLine } from "../mcp/server-line.js";
 import type { ServerInForce } from "../mcp/servers-in-force.js";
 import type { Rule } from "../permissions/rule.js";
 import { visible } from "../text.js";
-import type { InForce } from "./in-force.js";
+import type { InForce, SettingInForce } from "./in-force.js";
 
-/** A setting with the file that it is from. */
-type Setting = { readonly key: string; readonly value: string | number; readonly from: string };
+/** What is set by somebody. The defaults are in the guide. */
+export function settingsOf({ settings }: InForce): readonly SettingInForce[] {
+  return settings.filter(({ from }) => from !== "default");
+}
 
-export function settingsOf({ user, folder, model, limits }: InForce): readonly Setting[] {
-  const fromFolder = (isThere: boolean) => (isThere ? (folder?.path ?? "") : (user?.path ?? ""));
-  return [
-    ...(model === undefined
-      ? []
-      : [{ key: "model", value: model, from: fromFolder(folder?.value.model !== undefined) }]),
-    ...Object.entries(limits).map(([name, value]) => ({
-      key: `limits.${name}`,
-      value,
-      from: fromFolder(Object.hasOwn(folder?.value.limits ?? {}, name)),
-    })),
-  ];
+/** A value as a person writes it. */
+export function shownValue(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** A line for each setting, rule and server. No character in it does anything to a terminal. */
@@ -31,7 +25,7 @@ export function linesInForce(
   servers: readonly ServerInForce[],
 ): readonly string[] {
   const lines = [
-    ...settingsOf(present).map(({ key, value, from }) => `${key}  ${value}  (${from})`),
+    ...settingsOf(present).map(({ key, value, from }) => `${key}  ${shownValue(value)}  (${from})`),
     ...rules.map(({ verdict, rule, scope }) => `${verdict}  ${rule}  (${scope})`),
     ...servers.map(serverLine),
   ];

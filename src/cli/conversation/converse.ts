@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { type Agent, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
+import { agentSettings } from "../configuration/agent-settings.js";
 import { configurationInForce, type InForce } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
@@ -174,7 +175,7 @@ function agentFor(
     timeouts,
     root: folder,
     ...choices,
-    allowShell: hasShell(options),
+    allowShell: hasShell(options, configured),
     background: background.processes,
     serverTools: servers.present().tools,
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
@@ -183,8 +184,8 @@ function agentFor(
 }
 
 /** A person is there and asked about each command. With `--yes` nobody is asked, so the shell has to be allowed. */
-function hasShell({ yes, allowShell }: ConversationOptions): boolean {
-  return yes !== true || allowShell === true;
+function hasShell({ yes, allowShell }: ConversationOptions, configured: InForce): boolean {
+  return allowShell ?? agentSettings(configured).shellIsOn ?? yes !== true;
 }
 
 type Talking = {
@@ -222,7 +223,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       model: chosen.model.id,
       configured: talking.configured,
       version,
-      hasShell: hasShell(options),
+      hasShell: hasShell(options, talking.configured),
       hasContextFiles: options.contextFiles !== false,
       choices: control.choices,
       permissions,

@@ -14,7 +14,7 @@ import {
   type Usage,
   type UserPart,
 } from "../../index.js";
-import { type BackgroundProcesses, detectSandbox } from "../../tools/index.js";
+import type { BackgroundProcesses } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
 import type { InForce } from "../configuration/in-force.js";
 import { agentName } from "../folder-agent.js";
@@ -85,8 +85,8 @@ const mostSessions = 200;
 const page = 1_000;
 
 export async function status(context: CommandContext): Promise<void> {
-  const { sessionId, root, model, version, hasShell, servers, say } = context;
-  const sandbox = detectSandbox() === "bubblewrap" ? "sandboxed with bubblewrap" : "not sandboxed";
+  const { sessionId, root, model, version, hasShell, permissions, servers, say } = context;
+  const sandbox = permissions.isSandboxed() ? "sandboxed with bubblewrap" : "not sandboxed";
   const facts: readonly (readonly [string, string])[] = [
     ["version", version],
     ["session", sessionId],

@@ -5,7 +5,6 @@
  * 2. Other questions that the rule answers are answered with it.
  */
 import type { Agent } from "../../index.js";
-import { detectSandbox } from "../../tools/index.js";
 import { dataOf, type KeptScope, keepRule } from "../permissions/keep.js";
 import { type Offer, offersFor } from "../permissions/offers.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -44,7 +43,7 @@ export function createTalkRules({ agent, permissions, control, columns, by }: Ta
   });
 
   async function offer(question: OpenQuestion, show: (offers: readonly Offer[]) => void): Promise<void> {
-    const offered = await offersFor(question, { isSandboxed: detectSandbox() === "bubblewrap" });
+    const offered = await offersFor(question, { isSandboxed: permissions.isSandboxed() });
     if ("why" in offered) say(offered.why);
     else show(offered.offers);
   }

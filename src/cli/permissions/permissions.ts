@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
+import { detectSandbox } from "../../tools/index.js";
 import { configuredRules } from "../configuration/in-force.js";
 import { configurationOf, type Environment } from "../home.js";
 import { type CallToDecide, type Decided, decideByRules, namesPath } from "./decide.js";
@@ -33,10 +34,14 @@ export type Permissions = {
   readonly rules: (session?: SessionRules) => readonly Rule[];
   readonly files: { readonly project: RuleFile; readonly user: RuleFile };
   readonly root: string;
+  /** Whether commands are sandboxed: without it, rules for what the folder defines are not kept. */
+  readonly isSandboxed: () => boolean;
 };
 
 export type PermissionOptions = {
   readonly allowAll: boolean;
+  /** Default: auto. */
+  readonly sandbox?: "auto" | "off";
   /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
   readonly expiresInMs?: number | undefined;
   /** Rules of the command line. */
@@ -63,7 +68,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
   const kept = createCompiler();
   const configured = (): readonly Rule[] => {
     const lists = configuredRules({ root, home, environment });
-    return [...kept(lists.user, "user"), ...kept(lists.folder, "folder")];
+    return [...kept(lists.user, "user"), ...kept(lists.folder, "folder"), ...kept(lists.project, "project")];
   };
   const rules = (session?: SessionRules) => [
     ...own.values(),
@@ -101,6 +106,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
   rules();
   return {
     root,
+    isSandboxed: () => options.sandbox !== "off" && detectSandbox() === "bubblewrap",
     files,
     rules,
     decide,

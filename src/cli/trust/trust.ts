@@ -11,6 +11,7 @@ import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, wr
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { PawlError } from "../../index.js";
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
+import { settingTable } from "../configuration/setting-table.js";
 import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
 
 /** A file that the folder brings. */
@@ -105,10 +106,12 @@ export function revokeTrust(root: string, home: string): void {
   rmSync(keptPath(root, home), { force: true });
 }
 
-function effectsOf({ value: { model, limits = {}, permissions = {} } }: ConfigurationFile): readonly string[] {
+function effectsOf({ value: { settings, permissions = {} } }: ConfigurationFile): readonly string[] {
   return [
-    ...(model === undefined ? [] : [`sets the model: ${model}`]),
-    ...Object.entries(limits).map(([name, limit]) => `sets the limit ${name}: ${limit}`),
+    ...Object.entries(settings).map(([key, value]) => {
+      const shown = typeof value === "string" ? value : JSON.stringify(value);
+      return `${settingTable[key]?.effect ?? `sets ${key}`}: ${shown}`;
+    }),
     ...(permissions.allow ?? []).map(({ rule }) => `allows without a question: ${rule}`),
   ];
 }

@@ -1,0 +1,40 @@
+/**
+ * What the settings say of an agent, as the agent takes it.
+ */
+import { type InForce, settingValue } from "./in-force.js";
+
+export type AgentSettings = {
+  readonly systemPromptEnd: string | undefined;
+  /** Null if no setting says whether there is a shell. */
+  readonly shellIsOn: boolean | null;
+  readonly shell: {
+    readonly sandbox: "auto" | "off";
+    readonly timeoutMs: number;
+    readonly env: { readonly [name: string]: string };
+  };
+  readonly toolsOff: ReadonlySet<string>;
+  readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
+};
+
+export function agentSettings(
+  { settings }: Pick<InForce, "settings">,
+  environment: { readonly [name: string]: string | undefined } = process.env,
+): AgentSettings {
+  // The table of the settings has checked each value.
+  const value = <T>(key: string) => settingValue(settings, key) as T;
+  const env = value<readonly string[]>("shell.env").flatMap((name) => {
+    const present = environment[name];
+    return present === undefined ? [] : [[name, present] as const];
+  });
+  return {
+    systemPromptEnd: value("systemPrompt.append"),
+    shellIsOn: value<boolean | undefined>("shell.on") ?? null,
+    shell: {
+      sandbox: value("shell.sandbox"),
+      timeoutMs: value("shell.timeoutMs"),
+      env: Object.fromEntries(env),
+    },
+    toolsOff: new Set(value<readonly string[]>("tools.off")),
+    contextFiles: { names: value("context.files"), maxBytes: value("context.maxBytes") },
+  };
+}

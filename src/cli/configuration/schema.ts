@@ -1,0 +1,93 @@
+/**
+ * The JSON Schema of `pawl.config.json`, for editors, made from the table of the settings.
+ */
+import type { Json } from "../../index.js";
+import { type SettingKind, settingDefaults, settingTable, variableName } from "./setting-table.js";
+
+type JsonObject = { readonly [name: string]: Json };
+
+export function configurationSchema(): JsonObject {
+  const entries = Object.entries(settingTable).map(([place, { kind, about }]) => {
+    const value = settingDefaults[place];
+    const described = { description: about, ...schemaOf(kind), ...(value === undefined ? {} : { default: value }) };
+    return [place.split("."), described] as const;
+  });
+  const { properties = {} } = objectOf(entries);
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "The configuration of Pawl: pawl.config.json",
+    type: "object",
+    properties: {
+      $schema: { type: "string", description: "Where an editor finds this schema." },
+      ...(properties as JsonObject),
+      permissions,
+    },
+    additionalProperties: false,
+  };
+}
+
+type Entry = readonly [names: readonly string[], schema: JsonObject];
+
+/** An object whose members are at these places. */
+function objectOf(entries: readonly Entry[]): JsonObject {
+  const names = [...new Set(entries.map(([[name = ""]]) => name))];
+  const member = (name: string): Json => {
+    const own = entries.filter(([[first]]) => first === name);
+    const whole = own.find(([places]) => places.length === 1);
+    return whole?.[1] ?? objectOf(own.map(([places, schema]) => [places.slice(1), schema]));
+  };
+  return {
+    type: "object",
+    properties: Object.fromEntries(names.map((name) => [name, member(name)])),
+    additionalProperties: false,
+  };
+}
+
+const rules: JsonObject = {
+  type: "array",
+  items: {
+    anyOf: [
+      { type: "string" },
+      {
+        type: "object",
+        properties: {
+          rule: { type: "string" },
+          by: { type: "string" },
+          at: { type: "string" },
+          call: { type: "string" },
+        },
+        required: ["rule"],
+        additionalProperties: false,
+      },
+    ],
+  },
+};
+
+const permissions: JsonObject = {
+  type: "object",
+  description: "Rules for the calls of tools.",
+  properties: { allow: rules, ask: rules, deny: rules },
+  additionalProperties: false,
+};
+
+function schemaOf(kind: SettingKind): JsonObject {
+  const list = (items: JsonObject) => ({ type: "array", items, maxItems: 200 });
+  switch (kind.type) {
+    case "text":
+      return { type: "string", pattern: "\\S" };
+    case "whole number":
+      return { type: "integer", minimum: 1 };
+    case "number":
+      return { type: "number", exclusiveMinimum: 0 };
+    case "yes or no":
+      return { type: "boolean" };
+    case "one of":
+      return { enum: kind.choices };
+    case "texts":
+      return list({ type: "string", minLength: 1 });
+    case "names of files":
+      return { ...list({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
+    case "names of variables":
+      return list({ type: "string", pattern: variableName });
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The settings of `pawl.config.json`, each said once. What reads the file, `pawl config`, the trust in a folder and the JSON Schema
+ * all go by this table.
+ */
+import type { Json } from "../../index.js";
+
+/** What a value may be. */
+export type SettingKind =
+  | { readonly type: "text" }
+  | { readonly type: "whole number" }
+  | { readonly type: "number" }
+  | { readonly type: "yes or no" }
+  | { readonly type: "one of"; readonly choices: readonly string[] }
+  | { readonly type: "texts" }
+  | { readonly type: "names of files" }
+  | { readonly type: "names of variables" };
+
+export type SettingRule = {
+  readonly kind: SettingKind;
+  readonly about: string;
+  /** What it does if a folder sets it, in words: the value stands behind. */
+  readonly effect?: string;
+};
+
+const wholeNumber = { type: "whole number" } as const;
+const texts = { type: "texts" } as const;
+
+/** By the place in the file. */
+export const settingTable: { readonly [place: string]: SettingRule } = {
+  model: {
+    kind: { type: "text" },
+    about: "The model of new sessions: provider/model, or demo.",
+    effect: "sets the model",
+  },
+  "limits.maxSteps": { kind: wholeNumber, about: "The most model calls of a run.", effect: "sets the limit maxSteps" },
+  "limits.maxTokens": {
+    kind: wholeNumber,
+    about: "The most tokens of a run, input and output together.",
+    effect: "sets the limit maxTokens",
+  },
+  "limits.maxCostUsd": {
+    kind: { type: "number" },
+    about: "The most that a run may cost, in US dollars.",
+    effect: "sets the limit maxCostUsd",
+  },
+  "limits.maxWallClockMs": {
+    kind: wholeNumber,
+    about: "The most milliseconds of a run.",
+    effect: "sets the limit maxWallClockMs",
+  },
+  "systemPrompt.append": {
+    kind: { type: "text" },
+    about: "Text behind the system prompt.",
+    effect: "adds to the system prompt",
+  },
+  "shell.on": {
+    kind: { type: "yes or no" },
+    about: "Whether the agent can run commands. Without it: in a conversation that asks; elsewhere with --allow-shell.",
+    effect: "turns the shell on or off",
+  },
+  "shell.sandbox": {
+    kind: { type: "one of", choices: ["auto", "off"] },
+    about: "auto: bubblewrap if it works, else no sandbox. off: no sandbox.",
+    effect: "sets the sandbox of commands",
+  },
+  "shell.timeoutMs": { kind: wholeNumber, about: "The most milliseconds of a command." },
+  "shell.env": {
+    kind: { type: "names of variables" },
+    about: "Variables of yours that commands get beside basic ones such as PATH.",
+    effect: "gives commands these variables of yours",
+  },
+  "tools.off": { kind: texts, about: "Tools that the agent does not have, by their names.", effect: "turns tools off" },
+  "context.files": {
+    kind: { type: "names of files" },
+    about: "Names of the files for agents; of each folder, the first that exists counts.",
+    effect: "gives the model the files named",
+  },
+  "context.maxBytes": { kind: wholeNumber, about: "The most bytes of all these files together." },
+};
+
+/** What holds without any file. A setting that is not here has no default of its own. */
+export const settingDefaults: { readonly [key: string]: Json } = {
+  "shell.sandbox": "auto",
+  "shell.timeoutMs": 120_000,
+  "shell.env": [],
+  "tools.off": [],
+  "context.files": ["AGENTS.md", "CLAUDE.md"],
+  "context.maxBytes": 65_536,
+};
+
+/** What the name of an environment variable may be. */
+export const variableName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
+
+/** Says what is wrong with a value; null if nothing is. */
+export function problemWith(kind: SettingKind, value: Json): string | null {
+  switch (kind.type) {
+    case "text":
+      return typeof value === "string" && value.trim() !== "" ? null : "must be a text";
+    case "whole number":
+      return Number.isSafeInteger(value) && Number(value) > 0 ? null : "must be a number above 0, without a fraction";
+    case "number":
+      return typeof value === "number" && value > 0 ? null : "must be a number above 0";
+    case "yes or no":
+      return typeof value === "boolean" ? null : "must be true or false";
+    case "one of":
+      return kind.choices.some((choice) => choice === value) ? null : `must be ${kind.choices.join(" or ")}`;
+    case "texts":
+      return isList(value, (one) => typeof one === "string" && one !== "") ? null : "must be a list of names";
+    case "names of files":
+      return isList(value, (one) => typeof one === "string" && /^[^/\\\0]{1,255}$/.test(one)) && value.length > 0
+        ? null
+        : "must be a list of names of files, without folders";
+    case "names of variables":
+      return isList(value, isVariable) ? null : "must be a list of names of environment variables";
+  }
+}
+
+const mostInList = 200;
+
+function isList(value: Json, isWell: (one: Json) => boolean): value is readonly Json[] {
+  return Array.isArray(value) && value.length <= mostInList && value.every(isWell);
+}
+
+function isVariable(value: Json): boolean {
+  return typeof value === "string" && new RegExp(variableName).test(value);
+}
