@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { hasCalls } from "../core/index.js";
+import { hasCalls, nearestName } from "../core/index.js";
 
 import {
   type Agent,
@@ -184,12 +184,28 @@ function folderTools({
 }: Pick<FolderAgentOptions, "root" | "home" | "allowShell" | "permissions" | "serverTools" | "background"> &
   WithSettings) {
   // The permissions alone decide whether a call needs approval.
-  const shell = allowShell
-    ? [{ ...createShellTool({ root, background, ...shellSettings }), needsApproval: false }, ...background.tools]
-    : [];
+  const shell = [
+    { ...createShellTool({ root, background, ...shellSettings }), needsApproval: false },
+    ...background.tools,
+  ];
   const guarded = guardedTools(permissions, [home]);
-  const all = [...guarded.tools, todo(), ...shell, ...serverTools];
+  const own = [...guarded.tools, todo()];
+  checkToolsOff(toolsOff, [...own, ...shell]);
+  const all = [...own, ...(allowShell ? shell : []), ...serverTools];
   return { ...guarded, tools: all.filter(({ name }) => !toolsOff.has(name)) };
+}
+
+/** Which tools an MCP server has is known only when it was started. */
+function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly name: string }[]): void {
+  const names = tools.map(({ name }) => name);
+  for (const off of toolsOff) {
+    if (names.includes(off) || off.startsWith("mcp__")) continue;
+    const nearest = nearestName(off, names);
+    throw new PawlError(
+      "bad_configuration",
+      `The setting tools.off names ${JSON.stringify(off)}, and there is no such tool. ${nearest === undefined ? `The tools are: ${names.join(", ")}.` : `Do you mean ${nearest}?`}`,
+    );
+  }
 }
 
 export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "serverTools"> & {

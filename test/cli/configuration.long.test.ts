@@ -216,6 +216,13 @@ test(
   },
 );
 
+test("a tool that there is not cannot be turned off", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld();
+  await world.pawl(["config", "set", "tools.off", "fetch_ulr"]);
+  const run = await world.pawl(["run", "hello", "--model", "demo"]);
+  expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean fetch_url?") });
+});
+
 test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHAT-4#settings"), async () => {
   const world = createWorld();
   await world.pawl(["config", "set", "model", "openai-compatible/of-file"]);

@@ -56,7 +56,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   "shell.on": {
     kind: { type: "yes or no" },
     about: "Whether the agent can run commands. Without it: in a conversation that asks; elsewhere with --allow-shell.",
-    effect: "turns the shell on or off",
+    effect: "decides whether the agent can run commands on this machine",
   },
   "shell.sandbox": {
     kind: { type: "one of", choices: ["auto", "off"] },
