@@ -225,6 +225,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       hasShell: hasShell(options),
       hasContextFiles: options.contextFiles !== false,
       choices: control.choices,
+      mode: control.mode,
       permissions,
       background: place.background.processes,
       servers: place.servers.present(),
