@@ -12,6 +12,7 @@ import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
 import * as looks from "./look-commands.js";
 import { mcpServers } from "./mcp-command.js";
+import { mode } from "./mode-command.js";
 import { permissions } from "./permission-commands.js";
 import type { CommandContext } from "./session-commands.js";
 import * as acts from "./session-commands.js";
@@ -157,6 +158,13 @@ export const commands: readonly Command[] = [
     about: "what waits for an answer, in all sessions; shows it whole, and asks",
     atRest: false,
     run: approve,
+  },
+  {
+    name: "mode",
+    takes: "[edits]",
+    about: "edits: files of the folder are changed without a question, in this session; ask: with one",
+    atRest: false,
+    run: mode,
   },
   {
     name: "permissions",

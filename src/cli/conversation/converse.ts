@@ -226,6 +226,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       hasShell: hasShell(options, talking.configured),
       hasContextFiles: options.contextFiles !== false,
       choices: control.choices,
+      mode: control.mode,
       permissions,
       background: place.background.processes,
       servers: place.servers.present(),

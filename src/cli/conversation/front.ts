@@ -44,3 +44,10 @@ export type Front = {
 export const answerableAfter = 400;
 /** Milliseconds within which a second Ctrl-C or Esc counts as meant. */
 export const twiceWithin = 2_000;
+
+/** What a line means that was sent: a command, a command line of the person, or a message. */
+export function sendLine({ control, command, runOwn }: Talk, text: string): void {
+  if (/^\/(?!\/)/.test(text)) command(text);
+  else if (text.startsWith("!")) runOwn(text.slice(1).trim());
+  else control.send(text.replace(/^\/\//, "/"));
+}

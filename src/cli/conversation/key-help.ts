@@ -18,8 +18,11 @@ const rows: readonly (readonly [string, string])[] = [
   ["↑ ↓, Ctrl-P Ctrl-N", "rows of the draft, then earlier messages; always earlier messages"],
   ["Ctrl-A E, Alt-B F", "start and end of the line; a word back and on"],
   ["Ctrl-K U W, Alt-D, Ctrl-Y, Ctrl-_", "cut to the end, to the start, a word; put back; undo"],
-  ["Ctrl-G", "the draft in $VISUAL or $EDITOR"],
+  ["Ctrl-R", "an earlier message, by words that it has; Ctrl-R again: the one before"],
+  ["Ctrl-G", "the draft in $VISUAL or $EDITOR; at a question: the call, which is shown and asked about again"],
   ["Ctrl-O", "the whole output of the last call, in $PAGER"],
+  ["Ctrl-T", "the plan that the model keeps"],
+  ["Shift+Tab", "edits of files in the folder run without a question, in this session; once more: they ask again"],
   ["Alt-↑", "takes the last queued message back"],
   ["Ctrl-L", "draws the screen anew"],
   ["Ctrl-Z", "suspends, if nothing is at work"],
@@ -31,3 +34,10 @@ export function keyHelp(columns: number): readonly Line[] {
     ...wrappedNote(about, columns - 4).map((line): Line => [spanOf("    "), ...line]),
   ]);
 }
+
+/** Keys that are commands. */
+export const commandKeys: { readonly [key: string]: string | undefined } = {
+  "ctrl-o": "/output",
+  "ctrl-t": "/todo",
+  "shift-tab": "/mode next",
+};

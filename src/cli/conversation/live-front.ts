@@ -6,22 +6,21 @@
  *    is a draft unless Tab has gone to the question.
  * 3. At rest nothing runs: no timer, no bytes.
  */
-import { editorOf, editText } from "../editor.js";
 import { clipboardSequence, giveToClipboard, showInPager } from "../pager.js";
 import * as edit from "../screen/draft.js";
 import { continued, nameOfKey, pressed } from "../screen/draft-keys.js";
 import type { Key } from "../screen/keys.js";
-import { lineOf } from "../screen/line.js";
 import { type Choice, createPicker, type Picker, pressPicker } from "../screen/picker.js";
 import type { Prompt } from "../screen/prompt.js";
 import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
 import { createCompletion } from "./completion.js";
-import { inputLines } from "./exact-lines.js";
-import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
+import { callText, createEditing, editedLines } from "./edit-in-editor.js";
+import { answerableAfter, type Front, sendLine, type Talk, twiceWithin } from "./front.js";
+import { commandKeys } from "./key-help.js";
 import { lendTerminal } from "./lend-terminal.js";
 import { liveRegion } from "./live-region.js";
 import type { OpenQuestion } from "./questions.js";
-import { spinnerMs } from "./status-line.js";
+import { createTicker, isBusy } from "./ticker.js";
 import { wrappedNote } from "./view-lines.js";
 
 type Asked = { readonly question: OpenQuestion; readonly since: number };
@@ -36,27 +35,31 @@ export function createLiveFront(prompt: Prompt): Front {
   let { draft } = typed;
   let answering: Answering = choosing;
   let asked: Asked | null = null;
-  let isOnQuestion = false;
-  let isLeaving = false;
+  let [isOnQuestion, isLeaving] = [false, false];
   let picking: { readonly picker: Picker; readonly settle: (id: string | null) => void } | null = null;
   /** Lines that were sent before there was a session. */
   const early = [...typed.messages];
-  let lastEscape = Number.NEGATIVE_INFINITY;
-  let lastInterrupt = Number.NEGATIVE_INFINITY;
-  let ticker: NodeJS.Timeout | null = null;
+  let [lastEscape, lastInterrupt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  const ticker = createTicker(refresh);
 
   function refresh(): void {
     const view = talk?.control.view ?? null;
     if (view !== null) screen.commit(view.taken());
     const hints = asked === null ? completion.hints(draft, tty.columns) : [];
-    const shown = { view, draft, hints, answering, isOnQuestion, picker: picking?.picker ?? null, isLeaving, notice };
+    const mode = talk?.control.mode.present() ?? "ask";
+    const shown = {
+      view,
+      draft,
+      hints,
+      answering,
+      isOnQuestion,
+      picker: picking?.picker ?? null,
+      isLeaving,
+      notice,
+      mode,
+    };
     screen.show(liveRegion(shown, tty.columns, tty.rows, Date.now()));
-    const state = view?.state();
-    const isBusy = state !== undefined && ((state.runId !== null && !state.isWaiting) || state.activity !== null);
-    if (!isBusy && ticker !== null) {
-      clearInterval(ticker);
-      ticker = null;
-    } else if (isBusy) ticker ??= setInterval(refresh, spinnerMs);
+    ticker.run(view !== null && isBusy(view.state()));
   }
 
   /** Notices when another question is the first one. */
@@ -67,7 +70,7 @@ export function createLiveFront(prompt: Prompt): Front {
       asked = question === undefined ? null : { question, since: performance.now() };
       [answering, isOnQuestion] = [choosing, false];
     }
-    if (talk !== null && talk.control.view.state().runId === null) isLeaving = false;
+    if (!isAtWork()) isLeaving = false;
     refresh();
   }
 
@@ -87,12 +90,8 @@ export function createLiveFront(prompt: Prompt): Front {
 
   function pressInPicker({ picker, settle }: NonNullable<typeof picking>, key: Key): void {
     const picked = pressPicker(picker, key);
-    if (picked.type === "open") {
-      picking = { picker: picked.picker, settle };
-      return;
-    }
-    picking = null;
-    settle(picked.type === "chosen" ? picked.id : null);
+    picking = picked.type === "open" ? { picker: picked.picker, settle } : null;
+    if (picked.type !== "open") settle(picked.type === "chosen" ? picked.id : null);
   }
 
   function pressLeaving(key: Key): void {
@@ -118,9 +117,10 @@ export function createLiveFront(prompt: Prompt): Front {
         suspend();
         return true;
       case "ctrl-g":
-        openEditor().catch((error) =>
-          say(`The editor could not be used: ${error instanceof Error ? error.message : error}`),
-        );
+        openEditor();
+        return true;
+      case "ctrl-r":
+        searchHistory();
         return true;
       case "escape":
         pressEscape();
@@ -131,12 +131,10 @@ export function createLiveFront(prompt: Prompt): Front {
       case "alt-up":
         takeBack();
         return true;
-      case "ctrl-o":
-        talk?.command("/output");
-        return true;
-      default:
-        return false;
     }
+    const command = commandKeys[nameOfKey(key)];
+    if (command !== undefined) talk?.command(command);
+    return command !== undefined;
   }
 
   function isAtWork(): boolean {
@@ -166,9 +164,8 @@ export function createLiveFront(prompt: Prompt): Front {
   function pressEscape(): void {
     const isTwice = performance.now() - lastEscape < twiceWithin;
     lastEscape = performance.now();
-    if (answering.mode !== "choose") {
-      [draft, answering] = [edit.clear(draft), choosing];
-    } else if (asked !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
+    if (answering.mode !== "choose") [draft, answering] = [edit.clear(draft), choosing];
+    else if (asked !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
     else if (asked !== null && !isTwice) say("Esc once more denies this, and stops the run.");
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
@@ -187,23 +184,35 @@ export function createLiveFront(prompt: Prompt): Front {
     else if (isAtWork() && draft.text.trim() !== "") talk?.control.queue(takeDraft());
   }
 
+  function searchHistory(): void {
+    if (answering.mode !== "choose") return;
+    void choose("history", edit.earlierMessages(draft)).then((message) => {
+      if (message !== null) draft = edit.write(draft, message);
+      refresh();
+    });
+  }
+
   function takeBack(): void {
     const text = talk?.control.takeBack() ?? null;
     if (text !== null) draft = edit.write(draft, text);
   }
 
   function takeDraft(): string {
-    const taken = edit.take(draft);
-    draft = taken.draft;
-    return taken.text;
+    const { text, draft: rest } = edit.take(draft);
+    draft = rest;
+    return text;
+  }
+
+  /** Whether a key may be meant for the question. */
+  function isReadyFor({ since }: Asked): boolean {
+    return (isOnQuestion || edit.isEmpty(draft)) && performance.now() - since >= answerableAfter;
   }
 
   /** A key for the question that is open. @returns whether it was one */
   function pressQuestion(key: Key): boolean {
     if (asked === null || key.type !== "text") return false;
     if (answering.mode !== "choose" && answering.mode !== "always") return false;
-    if (!isOnQuestion && !edit.isEmpty(draft)) return false;
-    if (performance.now() - asked.since < answerableAfter) return false;
+    if (!isReadyFor(asked)) return false;
     return follow(pressAnswer(key.text, answering, asked.question), asked.question);
   }
 
@@ -222,7 +231,7 @@ export function createLiveFront(prompt: Prompt): Front {
       case "edited":
         answering = { mode: "choose", edited: answered.input };
         draft = edit.clear(draft);
-        talk?.control.say([lineOf(`  ${question.name}, as you changed it:`, "yellow"), ...inputLines(answered.input)]);
+        talk?.control.say(editedLines(question, answered.input, talk.control.fileOf(question)));
         asked = { question, since: performance.now() };
         break;
       case "why":
@@ -268,13 +277,7 @@ export function createLiveFront(prompt: Prompt): Front {
     }
     const text = takeDraft();
     if (talk === null) early.push(text);
-    else send(talk, text);
-  }
-
-  function send({ control, command, runOwn }: Talk, text: string): void {
-    if (/^\/(?!\/)/.test(text)) command(text);
-    else if (text.startsWith("!")) runOwn(text.slice(1).trim());
-    else control.send(text.replace(/^\/\//, "/"));
+    else sendLine(talk, text);
   }
 
   function suspend(): void {
@@ -302,16 +305,20 @@ export function createLiveFront(prompt: Prompt): Front {
 
   const lend = <T>(use: () => Promise<T>) => lendTerminal(prompt, interrupt, use, resumed);
 
-  async function openEditor(): Promise<void> {
-    const editor = editorOf(process.env);
-    if (editor === undefined) {
-      say("Set VISUAL or EDITOR to the command of your editor.");
-      return;
-    }
-    await lend(async () => {
-      const text = await editText(editor, edit.wholeText(draft), "message.md");
-      if (text !== null) draft = edit.write(draft, text.replace(/\n$/, ""));
-    });
+  const inEditor = createEditing(lend, say);
+
+  function openEditor(): void {
+    const { question } = asked ?? {};
+    const call = asked !== null && isReadyFor(asked) ? callText(answering, asked.question) : null;
+    if (question !== undefined && call !== null)
+      inEditor(call.text, call.name, (text) => {
+        if (asked?.question === question && answering.mode === "choose") follow(call.read(text), question);
+        else say(`${question.name} has been answered meanwhile, so what you wrote does not count.`);
+      });
+    else
+      inEditor(edit.wholeText(draft), "message.md", (text) => {
+        draft = edit.write(draft, text);
+      });
   }
 
   // In raw mode, Ctrl-C is a key. This signal comes from another process.
@@ -324,7 +331,7 @@ export function createLiveFront(prompt: Prompt): Front {
       if (talk !== null) screen.commit(talk.control.view.taken());
       [talk, notice, asked, answering, isOnQuestion, isLeaving] = [next, said, null, choosing, false, false];
       if (next?.draft !== undefined) draft = edit.write(draft, next.draft);
-      if (next !== null) for (const line of early.splice(0)) send(next, line);
+      if (next !== null) for (const line of early.splice(0)) sendLine(next, line);
       changed();
     },
     choose,
@@ -334,7 +341,7 @@ export function createLiveFront(prompt: Prompt): Front {
       giveToClipboard(text, process.env);
     },
     close() {
-      if (ticker !== null) clearInterval(ticker);
+      ticker.run(false);
       process.off("SIGINT", interrupt);
       if (talk !== null) screen.commit(talk.control.view.taken());
       prompt.close();

@@ -1,6 +1,7 @@
 /**
  * The live region of a conversation: what is open, the question or a list, the draft, and the status.
  */
+import type { Mode } from "../permissions/mode.js";
 import type { Draft } from "../screen/draft.js";
 import { draftRows } from "../screen/draft-rows.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
@@ -30,6 +31,7 @@ export type Shown = {
   /** Whether the person is asked how to leave. */
   readonly isLeaving: boolean;
   readonly notice: string | undefined;
+  readonly mode?: Mode;
 };
 
 export function liveRegion(shown: Shown, columns: number, rows: number, now: number): Region {
@@ -44,6 +46,7 @@ export function liveRegion(shown: Shown, columns: number, rows: number, now: num
           columns,
           now,
           questions: questions.length,
+          ...(shown.mode === undefined ? {} : { mode: shown.mode }),
           ...(shown.notice === undefined ? {} : { notice: shown.notice }),
         });
   if (picker !== null) {

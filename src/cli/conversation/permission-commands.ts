@@ -4,6 +4,7 @@
 import { PawlError } from "../../index.js";
 import { dataOf, dropRule, type KeptScope, keepRule } from "../permissions/keep.js";
 import { ruleText, testedLine } from "../permissions/list.js";
+import { modeOf } from "../permissions/mode.js";
 import type { Rule } from "../permissions/rule.js";
 import { verdicts } from "../permissions/rule-text.js";
 import type { SessionRules } from "../permissions/session-rules.js";
@@ -46,7 +47,15 @@ function list({ permissions: { rules }, say }: CommandContext, session: SessionR
     (rule, at): Line => [spanOf(`${at + 1}`.padStart(3), "bold"), spanOf(`  ${visible(ruleText(rule))}`)],
   );
   const none = lineOf("No rule has been kept. Tools that only read run; everything else asks.");
-  say([...(present.length === 0 ? [none] : present), ...help.map((line) => lineOf(line, "dim"))]);
+  const inMode: Line = lineOf(
+    "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
+    "yellow",
+  );
+  say([
+    ...(modeOf(session) === "edits" ? [inMode] : []),
+    ...(present.length === 0 ? [none] : present),
+    ...help.map((line) => lineOf(line, "dim")),
+  ]);
 }
 
 const scopes: readonly KeptScope[] = ["session", "project", "user"];

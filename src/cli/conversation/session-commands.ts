@@ -27,6 +27,7 @@ import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, jsonLine, oneLine } from "../text.js";
 import type { RunChoices } from "./run-choices.js";
+import type { SessionMode } from "./session-mode.js";
 import { costOf, tokensOf } from "./status-line.js";
 import type { ViewState } from "./view.js";
 
@@ -60,6 +61,7 @@ export type CommandContext = {
   readonly hasContextFiles: boolean;
   /** What holds for the next runs of the session. */
   readonly choices: RunChoices;
+  readonly mode: SessionMode;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
   readonly background: BackgroundProcesses;

@@ -19,6 +19,7 @@ import {
 import { dollars } from "../closing-line.js";
 import { describeError } from "../exit.js";
 import { textOfFolderFile } from "../folder-file.js";
+import { modeKey } from "../permissions/mode.js";
 import type { Redaction } from "../redaction.js";
 import { outcomeOf } from "../run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
@@ -27,6 +28,7 @@ import type { Activity } from "./fold.js";
 import { loadHighlighting } from "./highlight.js";
 import type { OpenQuestion } from "./questions.js";
 import { createRunChoices, type RunChoices } from "./run-choices.js";
+import { createSessionMode, type SessionMode } from "./session-mode.js";
 import { createView, type View } from "./view.js";
 import { wrappedNote } from "./view-lines.js";
 
@@ -49,6 +51,8 @@ export type SessionControl = {
   readonly view: View;
   /** What holds for the next runs. */
   readonly choices: RunChoices;
+  /** Which calls run without a question. */
+  readonly mode: SessionMode;
   /** Shows what the session has, and carries its run on if one was interrupted. */
   readonly open: () => Promise<void>;
   /** Adds data to the next message. */
@@ -61,6 +65,8 @@ export type SessionControl = {
   readonly startQueued: () => void;
   /** Takes the last queued run back. @returns its text; null if there is none */
   readonly takeBack: () => string | null;
+  /** The present text of the file that a call would change; null if it changes none, or the file is not known. */
+  readonly fileOf: (question: OpenQuestion) => string | null;
   readonly stop: () => void;
   /** Stops, and waits for the end of the run, but no longer than this. */
   readonly stopAndWait: (mostMs: number) => Promise<void>;
@@ -83,6 +89,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   const session = agent.session(sessionId);
   const view = createView({ fileOf });
   const choices = createRunChoices(session, by);
+  const mode = createSessionMode(session, by);
   /** While events from before are shown: the calls that still ask. Null after that. */
   let stillAsking: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const over = new AbortController();
@@ -133,7 +140,8 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   }
 
   function goByChoices(item: StreamItem): void {
-    if (item.type === "run_started") act(choices.keep());
+    if (item.type === "run_started") act(Promise.all([choices.keep(), mode.keep()]));
+    if (item.type === "data_changed" && item.keys.includes(modeKey)) act(mode.load().then(onChange));
     if (item.type === "step_finished") act(stopIfSpent(item.runId));
   }
 
@@ -212,10 +220,11 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     sessionId,
     view,
     choices,
+    mode,
     async open() {
       const summary = await store.describe(sessionId);
       if (summary === null || summary.info === null) return;
-      await choices.load();
+      await Promise.all([choices.load(), mode.load()]);
       const state = await session.state();
       if ("runId" in state) choices.watch(state.runId);
       const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
@@ -249,6 +258,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
       act(session.abort({ runId: last.runId, by }));
       return last.text;
     },
+    fileOf,
     stop: () => act(abort()),
     async stopAndWait(mostMs) {
       await abort().catch(fail);

@@ -3,6 +3,7 @@
  */
 import type { Usage } from "../../index.js";
 import { dollars } from "../closing-line.js";
+import type { Mode } from "../permissions/mode.js";
 import { type Line, lineOf, spanOf, widthOfLine } from "../screen/line.js";
 import { duration, oneLine } from "../text.js";
 import type { ViewState } from "./view.js";
@@ -16,13 +17,15 @@ export type StatusOptions = {
   readonly now: number;
   /** Questions that wait for the person. */
   readonly questions: number;
+  /** Which calls run without a question. */
+  readonly mode?: Mode;
   /** Said instead of everything else, for example while the session is being opened. */
   readonly notice?: string;
 };
 
 /** The facts that do not fit are left out, those at the end first. */
-export function statusLine(state: ViewState, { columns, now, questions, notice }: StatusOptions): Line {
-  const facts = [tokensOf(state.usage), costOf(state.usage)];
+export function statusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
+  const facts = [mode === "edits" ? "edits allowed" : "", tokensOf(state.usage), costOf(state.usage)];
   if (notice !== undefined) return lineOf(notice, "dim");
   const { activity } = state;
   if (questions > 0) return fitting([spanOf("waiting for you", "yellow")], [countOf(questions), ...facts], columns);

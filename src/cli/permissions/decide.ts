@@ -122,13 +122,16 @@ function pathTest({ tool, input }: CallToDecide, root: string): CallTest {
     allowedBy: (all) =>
       first(
         all.filter((rule) => rule.tool === tool),
-        (rule) =>
-          rule.about.kind === "path"
-            ? matchesPath(rule.about.pattern, subjectOf(rule.about.pattern, real, root) ?? "\0")
-            : true,
+        (rule) => (rule.about.kind === "path" ? isOf(rule.about.pattern, real, root) : true),
         `No rule allows ${tool} for this path.`,
       ),
   };
+}
+
+/** What lies outside of the folder is of no relative pattern, also not of `**`. */
+function isOf(pattern: PathPattern, real: string, root: string): boolean {
+  const subject = subjectOf(pattern, real, root);
+  return subject !== null && matchesPath(pattern, subject);
 }
 
 /** Whether a path, as it is written or as it really is, is one of the pattern. */

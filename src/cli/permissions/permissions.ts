@@ -10,6 +10,7 @@ import { detectSandbox } from "../../tools/index.js";
 import { configuredRules } from "../configuration/in-force.js";
 import { configurationOf, type Environment } from "../home.js";
 import { type CallToDecide, type Decided, decideByRules, namesPath } from "./decide.js";
+import { rulesOfMode } from "./mode.js";
 import { personalFolder } from "./path-pattern.js";
 import { projectFolder } from "./project.js";
 import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js";
@@ -80,7 +81,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
   const decide = async (call: CallToDecide, session?: SessionRules): Promise<Decided> => {
     let present: readonly Rule[];
     try {
-      present = rules(session);
+      present = [...rules(session), ...rulesOfMode(session)];
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
       return { verdict: allowAll ? "deny" : "ask", why: error.message };

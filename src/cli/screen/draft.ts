@@ -3,7 +3,7 @@
  *
  * A long paste stands in the text as one character. It is shown as `[pasted 120 lines]` and sent whole.
  */
-import { visible } from "../text.js";
+import { oneLine, visible } from "../text.js";
 import { graphemes } from "./line.js";
 
 export type Draft = {
@@ -174,6 +174,11 @@ export function yank(draft: Draft): Draft {
 export function undo(draft: Draft): Draft {
   const last = draft.undo.at(-1);
   return last === undefined ? draft : { ...draft, ...last, undo: draft.undo.slice(0, -1) };
+}
+
+/** The earlier messages, the newest first, as a list to choose from. */
+export function earlierMessages({ history }: Draft): readonly { readonly id: string; readonly text: string }[] {
+  return history.map((text) => ({ id: text, text: oneLine(text) })).toReversed();
 }
 
 /** Shows an older or a newer message. Behind the newest is the draft itself. */

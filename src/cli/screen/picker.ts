@@ -43,7 +43,7 @@ export function pressPicker(picker: Picker, key: Key): Picked {
     const step =
       key.name === "up" || (key.ctrl && key.name === "p")
         ? -1
-        : key.name === "down" || (key.ctrl && key.name === "n")
+        : key.name === "down" || (key.ctrl && (key.name === "n" || key.name === "r"))
           ? 1
           : 0;
     if (step !== 0) {
