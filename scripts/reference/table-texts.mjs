@@ -82,7 +82,7 @@ export const fileTexts = {
 };
 
 /** Files of others, and names that files get while they are edited or tested. */
-export const notFiles = ["package.json", "bun.lock", "input.json", "message.md"];
+export const notFiles = ["package.json", "bun.lock", "input.json", "call.json", "message.md"];
 
 /** By the names in src/cli/exit.ts. */
 export const exitCodeTexts = {
