@@ -170,8 +170,8 @@ test("/config shows what pawl config shows, and the model of the session", verif
   const lines = (await world.pawl(["config"])).stdout.trimEnd().split("\n");
   expect(lines.map((line) => line.replace(/ {2}\(.*/, ""))).toEqual([
     "model  demo",
-    "limits.maxTokens  90000",
     "limits.maxSteps  7",
+    "limits.maxTokens  90000",
     "deny  shell(rm *)",
   ]);
   for (const line of lines) expect(shown).toContain(line);

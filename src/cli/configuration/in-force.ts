@@ -14,7 +14,7 @@ import {
   readConfiguration,
   type Settings,
 } from "./configuration.js";
-import { settingDefaults } from "./setting-table.js";
+import { settingDefaults, settingTable } from "./setting-table.js";
 
 /** A setting with what it is from. */
 export type SettingInForce = { readonly key: string; readonly value: Json; readonly from: string };
@@ -69,7 +69,8 @@ function merged(layers: readonly (readonly [from: string, settings: Settings])[]
   const all = new Map<string, SettingInForce>();
   for (const [from, settings] of layers)
     for (const [key, value] of Object.entries(settings)) all.set(key, { key, value, from });
-  return [...all.values()];
+  // In the order of the table, whatever the layers are.
+  return Object.keys(settingTable).flatMap((key) => all.get(key) ?? []);
 }
 
 export function settingValue(settings: readonly SettingInForce[], key: string): Json | undefined {
