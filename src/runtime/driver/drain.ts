@@ -15,6 +15,8 @@ export async function drain(driver: Driver, graceMs: number, reason: "shutdown" 
   });
   cancel();
   if (driver.closed) return;
+  // A commit may still be under way. Nothing follows from it here any more.
+  driver.released = true;
   await releaseLease(driver.parts.store, driver.kept.lease);
   close(driver, { type: "interrupted", reason });
 }

@@ -51,6 +51,8 @@ export type Driver = Omit<DriverOptions, "keeper"> & {
   closing: Closing | null;
   /** Set during a shutdown. Called when no effect runs any more. */
   draining: (() => void) | null;
+  /** Whether the lease is being given back: another process may have it before the store has answered. */
+  released: boolean;
 };
 
 export type Job = {

@@ -64,6 +64,7 @@ export function createDriver(options: DriverOptions): Driver {
     hold: holdOf(keeper, kept, storeFailed),
     recorder: createRecorder({
       isClosed: () => driver.closed,
+      isGivenBack: () => driver.released,
       isLeaving: () => driver.draining !== null,
       state: () => driver.state,
       dispatch: (events) => dispatch(driver, events),
@@ -86,6 +87,7 @@ export function createDriver(options: DriverOptions): Driver {
     closed: false,
     closing: null,
     draining: null,
+    released: false,
   };
   return driver;
 }
@@ -233,6 +235,7 @@ function cancelUnwanted(driver: Driver, batch: readonly PendingCommit[], state: 
 /** Starts wanted effects that are not running. */
 function startMissing(driver: Driver): void {
   const { jobs, draining } = driver;
+  if (driver.released) return;
   for (const effect of effectsOf(driver, driver.state))
     if (!isStarted(jobs.get(effect.key)) && (draining === null || effect.type === "run_tool")) start(driver, effect);
   leaveIfDone(driver);

@@ -11,8 +11,8 @@ import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import type { EffectContext, Hold } from "../work/effect-context.js";
 
 /** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
-export function mayStart({ hold }: EffectContext, cancellation: Cancellation): Waiting<boolean> {
-  if (cancellation.isCancelled) return wait(false);
+export function mayStart({ hold, recorder }: EffectContext, cancellation: Cancellation): Waiting<boolean> {
+  if (cancellation.isCancelled || recorder.isGivenBack()) return wait(false);
   return hold.isSure() ? wait(true) : makeSure(hold, cancellation);
 }
 

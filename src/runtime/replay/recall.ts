@@ -246,6 +246,7 @@ const nothingRecorded: Recorder = {
   isReplay: true,
   record: async () => "closed",
   isLost: () => false,
+  isGivenBack: () => false,
   isLeaving: () => false,
   letGo: () => {},
 };

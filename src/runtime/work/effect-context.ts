@@ -44,6 +44,8 @@ export type Recorder = {
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
   /** A replay: nothing may be done that is not recorded. */
   readonly isReplay?: true;
+  /** The lease is being given back: another process may have the session, so nothing may start here. */
+  readonly isGivenBack: () => boolean;
   /** The process shuts down. */
   readonly isLeaving: () => boolean;
   /** The effect of this key will not settle here: a shutdown does not wait for it. */
