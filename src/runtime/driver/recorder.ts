@@ -2,7 +2,8 @@
  * How an effect commits something before it settles.
  *
  * 1. Only the holder records: once the driver is closed, nothing is written.
- * 2. `closed` says that the work goes on elsewhere, also if this was committed just before the session was given back. Work that was over in the last state of this process is `stale`.
+ * 2. `closed` says that the work goes on elsewhere, also if this was committed while the session was given back. Work that
+ *    was over in the last state of this process is `stale`.
  */
 import type { State } from "../../core/machine/state.js";
 import type { Recorder } from "../work/effect-context.js";

@@ -8,16 +8,16 @@
  */
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
-import type { EffectContext, Hold } from "../work/effect-context.js";
+import type { EffectContext } from "../work/effect-context.js";
 
 /** Whether the effect is still wanted, and the session held here. Renews the lease if it may be over. */
-export function mayStart({ hold, recorder }: EffectContext, cancellation: Cancellation): Waiting<boolean> {
-  if (cancellation.isCancelled || recorder.isGivenBack()) return wait(false);
-  return hold.isSure() ? wait(true) : makeSure(hold, cancellation);
+export function mayStart(context: EffectContext, cancellation: Cancellation): Waiting<boolean> {
+  if (cancellation.isCancelled || context.recorder.isGivenBack()) return wait(false);
+  return context.hold.isSure() ? wait(true) : makeSure(context, cancellation);
 }
 
-function* makeSure(hold: Hold, cancellation: Cancellation): Coroutine<boolean> {
-  while (!cancellation.isCancelled) {
+function* makeSure({ hold, recorder }: EffectContext, cancellation: Cancellation): Coroutine<boolean> {
+  while (!cancellation.isCancelled && !recorder.isGivenBack()) {
     if (hold.isSure()) return true;
     if (!(yield* wait(hold.makeSure()))) return false;
   }
