@@ -122,7 +122,9 @@ async function endAll(client) {
   }
 }
 
-const firstAnswers = (client) => client.done.answers.filter(({ counted }) => counted === "first").length;
+function firstAnswers(client) {
+  return client.done.answers.filter(({ counted }) => counted === "first").length;
+}
 
 async function openOf(client, sessionIds) {
   const open = [];
