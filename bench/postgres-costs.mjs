@@ -81,6 +81,9 @@ function statOf(pid) {
   };
 }
 
+/** Processor milliseconds that a process has taken by itself. */
+export const processMs = (pid) => statOf(pid).own;
+
 /** Of the server and all its processes, those that have ended too. */
 function serverMs(server) {
   const { own, ofEnded } = statOf(server);

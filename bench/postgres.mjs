@@ -5,11 +5,11 @@
  *     npm run bench -- postgres --profile     what a step costs: statements by kind, processor time of both sides
  *
  * Without `--store` a server of its own is started, which syncs each commit. Model and tool answer at once. A round has one session
- * alone, the bare rows of that session, and many sessions at once.
+ * alone, the bare rows of that session, its commits once more by the store with no loop around them, and many sessions at once.
  */
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { createAgent } from "../dist/index.js";
+import { createAgent, createMemoryStore } from "../dist/index.js";
 import { openPostgresStore } from "../dist/stores/postgres/index.js";
 import { startPostgres } from "../scripts/postgres/server.mjs";
 import { look, lookingModel } from "./looking-agent.mjs";
@@ -47,7 +47,7 @@ async function measure(url, { steps, sessions, rounds }) {
   const store = await openPostgresStore({ url, connections });
   const bare = new pg.Client({ connectionString: url });
   await bare.connect();
-  const found = { alone: [], bare: [], many: [], trips: [], commitsOfStep: [] };
+  const found = { alone: [], bare: [], again: [], memory: [], many: [], trips: [], commitsOfStep: [] };
   try {
     await makeBareTable(bare);
     // The first round warms everything up.
@@ -55,11 +55,15 @@ async function measure(url, { steps, sessions, rounds }) {
       const alone = await timedRuns(store, [`alone-${round}`], steps, statements);
       const rows = await rowsOf(bare, `alone-${round}`);
       const plain = await timedInserts(bare, round, rows);
+      const again = await timedCommits(store, `again-${round}`, await commitsOf(store, `alone-${round}`, rows));
+      const memory = await timedRuns(createMemoryStore(), ["memory"], steps, statements);
       const ids = Array.from({ length: sessions }, (_, at) => `many-${round}-${at}`);
       const many = await timedRuns(store, ids, stepsOfMany, statements);
       if (round < 0) continue;
       found.alone.push((1_000 * rows.length) / alone.ms);
       found.bare.push((1_000 * rows.length) / plain);
+      found.again.push((1_000 * rows.length) / again);
+      found.memory.push((1_000 * rows.length) / memory.ms);
       found.many.push((1_000 * sessions * (rows.length / steps) * stepsOfMany) / many.ms);
       found.trips.push((alone.statements - rows.length) / steps);
       found.commitsOfStep.push(rows.length / steps);
@@ -154,15 +158,50 @@ async function timedInserts(bare, round, rows) {
   return performance.now() - before;
 }
 
-function print({ alone, bare, many, trips, commitsOfStep }, { steps, sessions }) {
+/** The commits of a session, as its driver gave them to the store. */
+async function commitsOf(store, sessionId, rows) {
+  const entries = await store.read(sessionId);
+  const commits = [];
+  let expectedSeq = 0;
+  for (const [seqOfRow] of rows) {
+    const seq = Number(seqOfRow);
+    const { state } = await store.loadAt(sessionId, seq);
+    const events = entries.slice(expectedSeq, seq).map(({ event }) => event);
+    const at = events.at(-1).at;
+    commits.push({ expectedSeq, events, state, at, activity: "active", dueAt: null, askedAt: null });
+    expectedSeq = seq;
+  }
+  return commits;
+}
+
+/** The milliseconds that the store takes for the same commits, one after the other, with no loop around them. */
+async function timedCommits(store, sessionId, commits) {
+  const holder = { id: "bench", host: "here", pid: process.pid, startedAt: 1 };
+  const claimed = await store.claim(sessionId, { holder, now: Date.now(), leaseMs: 600_000 });
+  const before = performance.now();
+  for (const commit of commits) {
+    const { type } = await store.commit(claimed.lease, commit);
+    if (type !== "ok") throw new Error(`a commit is ${type}`);
+  }
+  const ms = performance.now() - before;
+  await store.release(claimed.lease);
+  return ms;
+}
+
+function print({ alone, bare, again, memory, many, trips, commitsOfStep }, { steps, sessions }) {
   console.log(`${machine()}; PostgreSQL on this machine, ${connections} connections; medians\n`);
   const share = (rate) => `${((100 * rate) / bare).toFixed(0)} %`;
   const rows = [
     ["one connection, the bare rows", bare.toFixed(0), "100 %"],
+    ["one connection, the same commits by the store", again.toFixed(0), share(again)],
     [`one session, ${steps} steps`, alone.toFixed(0), share(alone)],
+    ["the same session in memory", memory.toFixed(0), share(memory)],
     [`${sessions} sessions at once, ${stepsOfMany} steps each`, many.toFixed(0), share(many)],
   ];
   console.log(table(["", "commits/s", "of the bare rate"], rows));
+  console.log(
+    `\nOne session has ${((100 * alone) / again).toFixed(0)} % of the rate of the same commits by the store.`,
+  );
   console.log(
     `\nA step of the one session has ${commitsOfStep.toFixed(2)} commits, and ${trips.toFixed(2)} statements beside them.`,
   );

@@ -5,6 +5,7 @@
  *
  * Without `--store` it is one SQLite file. The server of Restate is installed first if it is not there. The agent is in this process in
  * both cases; its model and its tool answer at once. A round begins with the first request and ends when all runs are completed.
+ * Processor time is that of `/proc`: it needs Linux.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,6 +22,7 @@ import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
 import { look, lookingModel } from "./looking-agent.mjs";
 import { freePorts, healthy } from "./ports.mjs";
+import { processMs } from "./postgres-costs.mjs";
 import { machine, median, table } from "./report.mjs";
 
 export async function run({ quick, json, rest }) {
@@ -50,11 +52,25 @@ export async function run({ quick, json, rest }) {
   if (json) return console.log(JSON.stringify({ machine: machine(), store: kept, ...sizes, ...row }, null, 2));
   console.log(`${machine()}; ${kept}; ${sizes.sessions} sessions at once, ${sizes.steps} steps each; medians\n`);
   const rows = [
-    ["a worker", row.worker.toFixed(0), "100 %"],
-    ["Restate", row.restate.toFixed(0), `${((100 * row.restate) / row.worker).toFixed(0)} %`],
+    ["a worker", row.worker.toFixed(0), "100 %", ...costCells(row.ms.worker)],
+    [
+      "Restate",
+      row.restate.toFixed(0),
+      `${((100 * row.restate) / row.worker).toFixed(0)} %`,
+      ...costCells(row.ms.restate),
+    ],
   ];
-  console.log(table(["dispatched by", "steps/s", "of the worker's"], rows));
+  const heads = [
+    "dispatched by",
+    "steps/s",
+    "of the worker's",
+    "ms of this process a session",
+    "ms of Restate's server",
+  ];
+  console.log(table(heads, rows));
 }
+
+const costCells = ({ own, server }) => [own.toFixed(2), server.toFixed(2)];
 
 /** Rounds of both, one after the other, so that both meet the same machine. */
 async function compare(store, server, { sessions, steps, rounds }) {
@@ -84,17 +100,28 @@ async function compare(store, server, { sessions, steps, rounds }) {
     },
   };
   const rates = { worker: [], restate: [] };
+  const costs = { worker: [], restate: [] };
   for (let round = -1; round < rounds; round += 1)
     for (const way of Object.keys(ways)) {
       const ids = Array.from({ length: sessions }, (_, at) => `${way}-${round}-${at}`);
-      const before = performance.now();
+      const [before, ownMs, serverMs] = [performance.now(), processMs(process.pid), processMs(server.pid)];
       const end = await ways[way](ids);
-      // The first round of each warms it up.
-      if (round >= 0) rates[way].push((1_000 * sessions * steps) / (performance.now() - before));
+      const ms = performance.now() - before;
       await end();
+      // The first round of each warms it up.
+      if (round < 0) continue;
+      rates[way].push((1_000 * sessions * steps) / ms);
+      costs[way].push({ own: processMs(process.pid) - ownMs, server: processMs(server.pid) - serverMs });
     }
   endpoint.close();
-  return { worker: median(rates.worker), restate: median(rates.restate) };
+  const rateOf = (way) => median(rates[way]);
+  const msOfSession = (way, of) => median(costs[way].map((cost) => cost[of])) / sessions;
+  const costsOf = (way) => ({ own: msOfSession(way, "own"), server: msOfSession(way, "server") });
+  return {
+    worker: rateOf("worker"),
+    restate: rateOf("restate"),
+    ms: { worker: costsOf("worker"), restate: costsOf("restate") },
+  };
 }
 
 const open = ["idle", "preparing", "model_running", "tool_running", "awaiting_human"];
@@ -141,5 +168,5 @@ async function startRestate(folder) {
   const ended = exit.then(() => Promise.reject(new Error("The server of Restate ended.")));
   ended.catch(() => {});
   await Promise.race([Promise.all([healthy(`${ingress}/restate/health`), healthy(`${admin}/health`)]), ended]);
-  return { ingress, admin, stop };
+  return { ingress, admin, stop, pid: child.pid };
 }

@@ -48,7 +48,7 @@ if (missing !== null) {
 }
 
 const mostFailures = 10;
-/** How long everything may take to come to rest, in milliseconds. */
+/** How long nothing may come nearer to rest, in milliseconds. */
 const restMs = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), "pawl-chaos-"));
@@ -104,23 +104,34 @@ async function comeToRest() {
   await endAll(client);
 }
 
+/** The time begins anew with each answer that counts and each session that comes to rest: on a busy machine that takes long. */
 async function endAll(client) {
-  const until = performance.now() + restMs;
-  for (;;) {
+  let open = [...world.sessions];
+  for (let since = performance.now(); ; ) {
+    const answered = firstAnswers(client);
     const found = await client.ask("GET", "/v1/approvals?limit=100");
     for (const approval of found?.json?.approvals ?? []) await client.give(approval, false);
-    const open = await openSessions(client);
-    if (open.length === 0) return;
-    if (performance.now() > until) return fail(`${open.length} sessions have not come to rest: ${open.join(", ")}`);
+    const stillOpen = await openOf(client, open);
+    if (stillOpen.length === 0) return;
+    if (stillOpen.length < open.length || firstAnswers(client) > answered) since = performance.now();
+    open = stillOpen.map(({ sessionId }) => sessionId);
+    if (performance.now() - since > restMs) {
+      const words = stillOpen.map(({ sessionId, status }) => `${sessionId} (${status})`);
+      return fail(`${open.length} sessions have not come to rest: ${words.join(", ")}`);
+    }
   }
 }
 
-async function openSessions(client) {
+function firstAnswers(client) {
+  return client.done.answers.filter(({ counted }) => counted === "first").length;
+}
+
+async function openOf(client, sessionIds) {
   const open = [];
-  for (const sessionId of world.sessions) {
+  for (const sessionId of sessionIds) {
     const found = await client.ask("GET", `/v1/sessions/${sessionId}`);
-    if (!["completed", "failed", "aborted", "idle"].includes(found?.json?.status))
-      open.push(`${sessionId} (${found?.json?.status})`);
+    const status = found?.json?.status;
+    if (!["completed", "failed", "aborted", "idle"].includes(status)) open.push({ sessionId, status });
   }
   return open;
 }

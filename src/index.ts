@@ -229,7 +229,7 @@ export {
 } from "./runtime/api/model-requests.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
-export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
+export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export {
   type GuardInput,
   type GuardOptions,

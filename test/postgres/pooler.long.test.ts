@@ -76,4 +76,32 @@ describe.runIf(hasPostgres && hasPgBouncer)("a store behind PgBouncer", () => {
       expect(await store.read("s")).toHaveLength(1);
     },
   );
+
+  // A pooler keeps statements for minutes while its server is away. With the time limit of this test, that is too long.
+  test("gives up what the pooler keeps while its server is away, and works again when it is back", {
+    ...verifies("DIST-1#kills"),
+    timeout: 28_000,
+  }, async () => {
+    const url = await newDatabase(server());
+    const pooler = await startPgBouncer(url);
+    const store = await openPostgresStore({ url: pooler.url, listenUrl: url, busyMs: 100 });
+    onTestFinished(async () => {
+      await store.close();
+      await pooler.close();
+    });
+    await claim(store, "s", { leaseMs: 3_600_000 });
+    await server().kill();
+    const failing = [store.describe("s"), store.list(), store.asking(), store.post("s", message("m"))];
+    for (const one of await Promise.allSettled(failing))
+      expect(one).toMatchObject({ status: "rejected", reason: { code: "store_failed" } });
+    await server().restart();
+    await until(
+      () =>
+        store.describe("s").then(
+          (found) => found?.sessionId === "s",
+          () => false,
+        ),
+      "it does not answer",
+    );
+  });
 });

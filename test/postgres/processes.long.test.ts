@@ -2,11 +2,12 @@
  * Processes with agents on one PostgreSQL database: killed at every place, with clocks that differ, and while the server itself is killed.
  */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createClient } from "../../src/index.js";
+import { createAgent, createClient, createWorker, type WorkerReport } from "../../src/index.js";
 import { migrate, openPostgresStore } from "../../src/stores/postgres/index.js";
 import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
-import { checkSession } from "../../src/testing/index.js";
+import { checkSession, createScriptedModel } from "../../src/testing/index.js";
 import { createWorld, eventsOf, type ProcessOptions, until, type World } from "../processes/rig.js";
+import { createEcho } from "../support/agents.js";
 import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
@@ -180,6 +181,34 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
     expect([...outcomes].every((type) => type === "ok" || type === "inbox_not_empty")).toBe(true);
   });
 
+  test("of four workers, each session is taken by one, and none is refused", verifies("DIST-2#death"), async () => {
+    const url = await newDatabase(server());
+    const reports: WorkerReport[] = [];
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgresStore({ url })));
+    const workers = stores.map((store) => {
+      const model = createScriptedModel(({ messages }) =>
+        messages.at(-1)?.role === "user" ? { calls: [{ name: "echo", input: {} }] } : { text: "Done." },
+      );
+      const agents = [createAgent({ name: "agent", model, tools: [createEcho().tool], store })];
+      return createWorker({ store, agents, concurrency: 10, onReport: (report) => reports.push(report) });
+    });
+    const [store] = stores;
+    if (store === undefined) throw new Error("There is no store.");
+    const client = createClient({ store });
+    const ids = Array.from({ length: 60 }, (_, index) => `s${index}`);
+    const working = workers.map((worker) => worker.run());
+    await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "agent" })));
+    await until(async () => (await store.list({ status: ["completed"] })).length === ids.length, "some are not done");
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await Promise.all(working);
+    const idsOf = (type: WorkerReport["type"]) =>
+      reports.flatMap((report) => (report.type === type && "sessionId" in report ? [report.sessionId] : [])).toSorted();
+    expect(idsOf("refused")).toEqual([]);
+    expect(idsOf("taken")).toEqual(ids.toSorted());
+    for (const id of ids) await checkSession(store, id);
+    await Promise.all(stores.map((one) => one.close()));
+  });
+
   test(
     "four workers, two of them killed again and again, share the sessions",
     verifies("DIST-1#kills", "DIST-2#death"),
@@ -229,6 +258,27 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
       await checkAll(world, 3);
     },
   );
+
+  test("for longer than the lease: the holder goes on with what it held, if nobody was quicker", async () => {
+    const url = await newDatabase(server());
+    const world = await createWorld(url);
+    const database = url.split("/").at(-1) ?? "";
+    const worker = await world.start({ script, busyMs: 60_000, leaseMs: 1_000 });
+    await worker.call("hold", "s tool");
+    const result = worker.call("run", "Go", { sessionId: "s" });
+    await worker.reached("s tool");
+    const [held] = await server().run("SELECT lease_until AS until FROM pawl.sessions", database);
+    const { until: end } = held as { readonly until: number };
+    await server().kill();
+    // The server's clock is that of this machine. A renewal that was under way may have moved the end by a lease.
+    await until(async () => Date.now() > end + 1_000, "the lease has not run out");
+    await worker.call("open", "s tool");
+    await server().restart();
+    expect(await result).toMatchObject(completed);
+    const heir = await world.start({ script });
+    await heir.call("work");
+    await checkAll(world, 1);
+  });
 
   test("for longer than the patience interrupts runs, which are due then", async () => {
     const world = await createWorld(await newDatabase(server()));

@@ -42,7 +42,12 @@ describe.each(bothStores)("on $name", ({ open }) => {
         const own = await asking(name).session(name).pendingApprovals();
         const session = { agent: name, model: "scripted", title: `Ask for ${name}.` };
         expect(listed.filter(({ sessionId }) => sessionId === name)).toEqual(
-          own.map(({ toolCallId: _, ...approval }) => ({ ...approval, session, askedAt: expect.any(Number) })),
+          own.map(({ toolCallId: _, ...approval }) => ({
+            ...approval,
+            session,
+            askedAt: expect.any(Number),
+            waitsSince: expect.any(Number),
+          })),
         );
       }
     });

@@ -43,6 +43,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   defineTool: () => defineTool({ ...createEcho().tool, ...(wrong as object) }),
   modelRequest: () => pawl.modelRequest(store, "s", wrong),
   modelRequests: () => pawl.modelRequests(store, "s", wrong).next(),
+  pendingApprovals: () => pawl.pendingApprovals(store, wrong).next(),
   exportSessions: () => pawl.exportSessions(store, wrong).next(),
   importSessions: () => pawl.importSessions(store, { read: async function* () {}, ...(wrong as object) }),
   pruneSessions: () => pawl.pruneSessions(store, { before: 0, now: 0, ...(wrong as object) }),
@@ -105,16 +106,7 @@ const withoutOptions: readonly string[] = [
     "isHeldHere",
     "isHolderDead",
   ],
-  ...[
-    "pendingApprovals",
-    "readRecording",
-    "recordedAttempts",
-    "redactJson",
-    "resolveModel",
-    "settled",
-    "stepCount",
-    "storeConformance",
-  ],
+  ...["readRecording", "recordedAttempts", "redactJson", "resolveModel", "settled", "stepCount", "storeConformance"],
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf"],
 ];
 

@@ -4,7 +4,7 @@
 import type { State } from "../../core/machine/state.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
-import { loadTranscript } from "../log/read-log.js";
+import { readTranscript } from "../log/read-log.js";
 import { readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 
 /** Empty if the log names none, or if the store has lost them. @throws PawlError `store_failed` */
@@ -13,7 +13,7 @@ export async function sessionTools(
   sessionId: string,
   state: State,
 ): Promise<readonly ToolSpecification[]> {
-  const { toolsHash } = await loadTranscript(store, sessionId, state);
+  const { toolsHash } = await readTranscript(store, sessionId, state);
   const text = toolsHash == null ? null : await readPromptBlob(sessionId, toolsHash, store);
   return text === null ? [] : specificationsIn(text);
 }

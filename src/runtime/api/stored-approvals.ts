@@ -3,17 +3,32 @@
  * lease. A question of a child session is listed once, under the child.
  */
 
+import { anObject, checkOptions, type OptionTable, someText } from "../../check-options.js";
 import type { SessionInfo } from "../../core/machine/state.js";
-import type { PendingApproval } from "../../core/view/outcome.js";
+import { askedAt, type PendingApproval } from "../../core/view/outcome.js";
 import type { AskingSession, Store } from "../../ports/store.js";
 import { checkedStore } from "../log/checked-store.js";
-import { ownQuestions } from "../log/open-questions.js";
+import { ownQuestions, unlessUnreadable } from "../log/open-questions.js";
 
 /** A waiting call, and its session. */
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
   /** What its session is bound to. */
   readonly session: SessionInfo;
+  /** Since when its session has waited, in epoch milliseconds: the list is in this order. */
+  readonly waitsSince: number;
 };
+
+/** Which of the waiting calls are listed. */
+export type PendingApprovalsOptions = {
+  /** Only calls of this session. */
+  readonly sessionId?: string;
+  /** Only calls behind this one in the list, for example behind the last one of a page. */
+  readonly after?: Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey" | "questionId">;
+};
+
+type Place = NonNullable<PendingApprovalsOptions["after"]>;
+
+const rules: OptionTable<PendingApprovalsOptions> = { sessionId: someText, after: anObject };
 
 /**
  * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the
@@ -22,16 +37,28 @@ export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
  * An answered call is left out, even if no driver has taken the answer yet. Sessions that a later version wrote are
  * left out, because this version cannot answer in them.
  *
- * @throws PawlError `store_corrupt`, `store_failed`
+ * @example
+ * ```ts
+ * for await (const { sessionId, callKey, name, input } of pendingApprovals(store)) {
+ *   console.log(`${sessionId}: ${name} ${JSON.stringify(input)} (${callKey})`);
+ * }
+ * ```
+ * @throws PawlError `bad_configuration`, `store_corrupt`, `store_failed`
  */
-export async function* pendingApprovals(store: Store): AsyncGenerator<StoredApproval, void, undefined> {
+export async function* pendingApprovals(
+  store: Store,
+  options: PendingApprovalsOptions = {},
+): AsyncGenerator<StoredApproval, void, undefined> {
+  checkOptions("pendingApprovals()", rules, options);
+  const { sessionId, after: place } = options;
   const checked = checkedStore(store);
-  let after: AskingSession | undefined;
-  for (;;) {
-    const page: readonly AskingSession[] = await checked.asking({
-      limit: pageSize,
-      ...(after === undefined ? {} : { after }),
-    });
+  const first = sessionId ?? place?.sessionId;
+  if (first !== undefined) yield* behind(await approvalsOf(checked, first), place);
+  if (sessionId !== undefined) return;
+  let after = place === undefined ? undefined : { askedAt: place.waitsSince, sessionId: place.sessionId };
+  // Whoever wants a few reads a few: pages grow as long as the consumer goes on.
+  for (let limit = readAtOnce; ; limit = Math.min(2 * limit, largestPage)) {
+    const page: readonly AskingSession[] = await checked.asking({ limit, ...(after === undefined ? {} : { after }) });
     for (let at = 0; at < page.length; at += readAtOnce) {
       const reads = page.slice(at, at + readAtOnce).map((session) => approvalsIn(checked, session));
       // An error is thrown when its turn comes. The consumer may have left by then.
@@ -39,20 +66,49 @@ export async function* pendingApprovals(store: Store): AsyncGenerator<StoredAppr
       for (const read of reads) yield* await read;
     }
     after = page.at(-1);
-    if (page.length < pageSize) return;
+    if (page.length < limit) return;
   }
 }
 
-const pageSize = 100;
+const largestPage = 128;
 /** Sessions that are read side by side: a store behind a network answers each read after a while. */
 const readAtOnce = 16;
 
+/** The calls of one session. */
+async function approvalsOf(store: Store, sessionId: string): Promise<readonly StoredApproval[]> {
+  return unlessUnreadable(async () => {
+    const state = (await store.load(sessionId))?.state ?? null;
+    const waitsSince = state === null ? null : askedAt(state);
+    return waitsSince === null ? [] : approvalsIn(store, { sessionId, askedAt: waitsSince, state, inbox: 1 });
+  });
+}
+
+/**
+ * Of the calls of one session, those behind a place. If the session has gone on since, and waits anew, it stands further behind in
+ * the list, and comes there. A call may ask several questions; if the one of the place is answered, the call's others are listed
+ * again: better than to leave one out.
+ */
+function behind(approvals: readonly StoredApproval[], place: Place | undefined): readonly StoredApproval[] {
+  if (place === undefined || approvals[0]?.sessionId !== place.sessionId) return approvals;
+  if (approvals[0].waitsSince !== place.waitsSince) return [];
+  const at = approvals.findIndex(
+    ({ callKey, questionId }) => callKey === place.callKey && questionId === place.questionId,
+  );
+  if (at >= 0) return approvals.slice(at + 1);
+  return approvals.filter(({ callKey }) => positionOf(callKey) >= positionOf(place.callKey));
+}
+
+/** The position of a call in its step. */
+function positionOf(callKey: string): number {
+  return Number(callKey.slice(callKey.lastIndexOf("/") + 1));
+}
+
 async function approvalsIn(
   store: Store,
-  { sessionId, state, inbox }: AskingSession,
+  { sessionId, askedAt: waitsSince, state, inbox }: AskingSession,
 ): Promise<readonly StoredApproval[]> {
   const session = state?.session;
   if (state === null || session === null || session === undefined) return [];
   const questions = await ownQuestions(store, sessionId, state, inbox > 0);
-  return questions.map(({ toolCallId: _, ...approval }) => ({ ...approval, session }));
+  return questions.map(({ toolCallId: _, ...approval }) => ({ ...approval, session, waitsSince }));
 }

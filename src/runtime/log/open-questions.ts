@@ -97,7 +97,10 @@ function asksItself(call: Calling["calls"][number]): boolean {
 
 const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);
 
-async function unlessUnreadable(read: () => Promise<readonly PendingApproval[]>): Promise<readonly PendingApproval[]> {
+/** Nothing, if this version cannot read the session. */
+export async function unlessUnreadable<Approval>(
+  read: () => Promise<readonly Approval[]>,
+): Promise<readonly Approval[]> {
   try {
     return await read();
   } catch (error) {

@@ -2,7 +2,13 @@
  * The calls of all sessions that wait for an answer.
  */
 
-import { pendingApprovals, type StoredApproval, type ToolSpecification } from "../../index.js";
+import {
+  PawlError,
+  type PendingApprovalsOptions,
+  pendingApprovals,
+  type StoredApproval,
+  type ToolSpecification,
+} from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext } from "../server-context.js";
@@ -11,7 +17,17 @@ import { objectOf, text, whole } from "../shape.js";
 import { answeredRoutes } from "./answered.js";
 import { cursorOf, placeIn } from "./paging.js";
 
-type ApprovalPlace = { readonly askedAt: number; readonly sessionId: string; readonly callKey: string };
+/** The place of a call in the list, behind which the next page begins. */
+type ApprovalPlace = Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey"> & {
+  /** Empty if it is no question of a tool. */
+  readonly questionId: string;
+};
+
+/** Calls that a page looks at before it is given out, although it is not full: `may` is asked for each. */
+const mostLookedAt = 2_000;
+
+/** Sessions whose tools are read side by side. */
+const readAtOnce = 8;
 
 export const approvalRoutes: readonly Route[] = [
   {
@@ -20,7 +36,7 @@ export const approvalRoutes: readonly Route[] = [
     action: "approvals",
     scope: "approve",
     about:
-      "The calls of all sessions that wait for an answer, longest first. Their inputs are whole: nothing is redacted.",
+      "The calls of all sessions that wait for an answer, longest first. Their inputs are whole: nothing is redacted. A request looks at a bounded number of calls, so a page may hold fewer than asked for, and another page follow.",
     query: objectOf({
       session: text("Only calls of this session.", 512),
       limit: whole("The most calls.", 1, 500),
@@ -44,34 +60,63 @@ async function list({ principal, query }: Asked, context: ServerContext) {
     readonly cursor?: string;
   };
   const most = Math.min(limit, context.settings.limits.maxPage);
-  const from = placeIn<ApprovalPlace>(cursor, { askedAt: "number", sessionId: "string", callKey: "string" });
-  const approvals: unknown[] = [];
-  const tools = new Map<string, readonly ToolSpecification[]>();
+  const place = placeIn<ApprovalPlace>(cursor, {
+    waitsSince: "number",
+    sessionId: "string",
+    callKey: "string",
+    questionId: "string",
+  });
+  const { store } = context.settings;
+  const found: StoredApproval[] = [];
   let last: StoredApproval | null = null;
-  for await (const approval of pendingApprovals(context.settings.store)) {
-    const { sessionId, name } = approval;
-    if (from !== undefined && !isBehind(approval, from)) continue;
-    if (session !== undefined && sessionId !== session) continue;
-    if (approvals.length === most) return { status: 200, json: { approvals, next: next(last) } } as const;
-    const info = await sessionInfo(context.settings.store, { sessionId, info: approval.session });
-    if (!(await isAllowed(context, principal, "approvals", { id: sessionId, info }))) continue;
-    const known = tools.get(sessionId) ?? (await context.client.session(sessionId).tools());
-    tools.set(sessionId, known);
-    const tool = known.find((one) => one.name === name);
-    approvals.push({ ...approval, tool: tool === undefined ? null : tool });
+  let looked = 0;
+  const waiting = pendingApprovals(store, {
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(place === undefined ? {} : { after: behind(place) }),
+  });
+  for await (const approval of waiting) {
+    if (found.length === most || looked === mostLookedAt) return page(context, found, last);
+    const { sessionId: id } = approval;
     last = approval;
+    looked += 1;
+    const info = await sessionInfo(store, { sessionId: id, info: approval.session });
+    if (await isAllowed(context, principal, "approvals", { id, info })) found.push(approval);
   }
-  return { status: 200, json: { approvals, next: null } } as const;
+  return page(context, found, null);
 }
 
-function next(last: StoredApproval | null): string | null {
-  if (last === null) return null;
-  const { askedAt, sessionId, callKey } = last;
-  return cursorOf({ askedAt: askedAt ?? 0, sessionId, callKey });
+async function page(context: ServerContext, found: readonly StoredApproval[], last: StoredApproval | null) {
+  const tools = await toolsOf(context, [...new Set(found.map(({ sessionId }) => sessionId))]);
+  const approvals = found.map(({ waitsSince: _, ...approval }) => {
+    const tool = tools.get(approval.sessionId)?.find(({ name }) => name === approval.name);
+    return { ...approval, tool: tool ?? null };
+  });
+  return { status: 200, json: { approvals, next: last === null ? null : next(last) } } as const;
 }
 
-/** Approvals come by the time of asking; those of one session come together. */
-function isBehind({ askedAt = 0, sessionId, callKey }: StoredApproval, from: ApprovalPlace): boolean {
-  if (sessionId === from.sessionId) return callKey > from.callKey;
-  return askedAt >= from.askedAt;
+async function toolsOf(
+  { client }: ServerContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly ToolSpecification[]>> {
+  const tools = new Map<string, readonly ToolSpecification[]>();
+  const waiting = [...ids];
+  const read = async () => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift())
+      tools.set(id, await client.session(id).tools().catch(noneIfDeleted));
+  };
+  await Promise.all(Array.from({ length: readAtOnce }, read));
+  return tools;
+}
+
+function noneIfDeleted(error: unknown): readonly ToolSpecification[] {
+  if (error instanceof PawlError && error.code === "no_session") return [];
+  throw error;
+}
+
+function behind({ questionId, ...place }: ApprovalPlace): NonNullable<PendingApprovalsOptions["after"]> {
+  return questionId === "" ? place : { ...place, questionId };
+}
+
+function next({ waitsSince, sessionId, callKey, questionId = "" }: StoredApproval): string {
+  return cursorOf({ waitsSince, sessionId, callKey, questionId } satisfies ApprovalPlace);
 }

@@ -35,7 +35,10 @@ export type PostgresOptions = PostgresConnection & {
   readonly listenUrl?: string;
   /** The most connections, if the store opens them. Default: 10. */
   readonly connections?: number;
-  /** How long to wait for a lock, or for a server that does not answer, before an operation fails: milliseconds, 5000. */
+  /**
+   * How long to wait for a lock, or for a server that is away, before an operation fails: milliseconds, 5000. A single statement that
+   * stays without an answer is given up after 10 s, or after `busyMs` if that is longer, and after 30 s at most.
+   */
   readonly busyMs?: number;
   /** How often to look for changes that no notification told of, while there are listeners: milliseconds, 1000. */
   readonly pollMs?: number;
@@ -73,7 +76,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     otherNames: { ...otherNames, max: "connections" },
   });
   const { url, listenUrl = url, connections = 10, busyMs = 5_000, pollMs = 1_000 } = options;
-  const connected = await connect("openPostgresStore()", options, { connections });
+  const connected = await connect("openPostgresStore()", options, { connections, busyMs });
   const { place } = connected;
   const { name } = place;
   const db: Database = {

@@ -8,8 +8,12 @@ import type { Listening } from "./watch.js";
 type Pg = typeof import("pg");
 
 const connectTimeoutMs = 10_000;
-/** A server that has vanished without a word answers no statement: it counts as gone after this long. */
-const statementTimeoutMs = 30_000;
+/**
+ * A server that has vanished without a word answers no statement, and a pooler whose server is away keeps statements for minutes: it
+ * counts as gone after this long, or after the patience of the store if that is longer.
+ */
+const statementTimeoutMs = 10_000;
+const longestStatementMs = 30_000;
 const reconnectMs = 1_000;
 const longestEndMs = 5_000;
 
@@ -17,23 +21,32 @@ export type OpenedPool = { readonly query: PostgresQuery; readonly close: () => 
 
 export type PoolOptions = {
   readonly connections: number;
+  /** The patience of the store, in milliseconds. Default: 0. */
+  readonly busyMs?: number;
   /** For statements that may take long: no time limit ends them, neither of this process nor of the server. Default: false. */
   readonly isUnlimited?: boolean;
 };
 
 /** @throws PawlError `missing_package`, `bad_configuration` */
-export async function openPool(url: string, { connections, isUnlimited = false }: PoolOptions): Promise<OpenedPool> {
+export async function openPool(
+  url: string,
+  { connections, busyMs = 0, isUnlimited = false }: PoolOptions,
+): Promise<OpenedPool> {
   const { Pool } = await loadPg();
   const pool = new Pool({
     ...connectionOf(url),
     max: connections,
-    ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementTimeoutMs }),
+    ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementLimit(busyMs) }),
     // What writes must not keep a process alive that has nothing else to do.
     allowExitOnIdle: true,
   });
   keepErrors(pool);
   const query: PostgresQuery = { query: (text, values) => pool.query(text, values === undefined ? [] : [...values]) };
   return { query, close: () => ended(pool.end()) };
+}
+
+function statementLimit(busyMs: number): number {
+  return Math.min(longestStatementMs, Math.max(statementTimeoutMs, busyMs));
 }
 
 /**
@@ -126,7 +139,7 @@ export async function openListening(url: string): Promise<Listening> {
   let isClosed = false;
 
   async function listen(channel: string, onMessage: (payload: string) => void, onReturn: () => void): Promise<void> {
-    const opened = new Client(connection);
+    const opened = new Client({ ...connection, query_timeout: statementTimeoutMs });
     client = opened;
     const lost = () => {
       if (client !== opened || isClosed) return;
