@@ -3,7 +3,7 @@
  */
 import { addUsage, type Store, sessionTracePage, type TraceRecordOf, type Usage } from "../../index.js";
 import { modelLabel } from "../model-label.js";
-import { type Line, spanOf } from "../screen/line.js";
+import { spanOf } from "../screen/line.js";
 import { counted, oneLine } from "../text.js";
 import type { CommandContext } from "./session-commands.js";
 import { costOf, tokensOf } from "./status-line.js";
@@ -24,9 +24,13 @@ export async function cost({ store, sessionId, state, columns, say }: CommandCon
     ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
   ];
   const total = parts.reduce<Usage>((sum, [, { usage }]) => addUsage(sum, usage), {});
-  const lines = [usageLine("last run", state().usage, ""), usageLine("session", total, "")];
-  const width = Math.min(Math.max(9, ...parts.map(([name]) => name.length)), Math.max(9, columns() - 48));
-  say([...lines, ...parts.map(([name, { usage, calls }]) => usageLine(`  ${name}`, usage, calledTimes(calls), width))]);
+  const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
+    ["last run", state().usage, ""],
+    ["session", total, ""],
+    ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${counted(calls, "call")}`] as const),
+  ];
+  const width = Math.min(Math.max(...rows.map(([name]) => name.length)), Math.max(8, columns() - 48)) + 2;
+  say(rows.map(([name, usage, calls]) => [spanOf(name.padEnd(width), "dim"), spanOf(usedText(usage) + calls)]));
 }
 
 async function* recordsOf<Type extends "step" | "compaction">(
@@ -49,12 +53,7 @@ function withCall(part: Part = { usage: {}, calls: 0 }, usage: Usage = { partial
   return { usage: addUsage(part.usage, usage), calls: part.calls + 1 };
 }
 
-function calledTimes(calls: number): string {
-  return `, ${counted(calls, "call")}`;
-}
-
-function usageLine(name: string, usage: Usage, more: string, width = 8): Line {
+function usedText(usage: Usage): string {
   const tokens = tokensOf(usage);
-  const used = tokens === "" ? "no tokens are known" : `${tokens}, ${costOf(usage) || "cost unknown"}`;
-  return [spanOf(`${name.padEnd(width + 2)}`, "dim"), spanOf(`${used}${more}`)];
+  return tokens === "" ? "no tokens are known" : `${tokens}, ${costOf(usage) || "cost unknown"}`;
 }
