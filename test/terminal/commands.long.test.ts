@@ -1,7 +1,7 @@
 /**
  * Commands of the conversation in a pseudo-terminal. The model is a local server that answers from a script.
  */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createWorld, jsonLines, type World } from "../cli/pawl.js";
@@ -175,4 +175,42 @@ test("/config shows what pawl config shows, and the model of the session", verif
     "deny  shell(rm *)",
   ]);
   for (const line of lines) expect(shown).toContain(line);
+});
+
+test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no file", verifies("CHAT-3"), async () => {
+  const world = createWorld();
+  const configuration = join(world.home, "config");
+  mkdirSync(join(configuration, "pawl", "commands"), { recursive: true });
+  mkdirSync(join(world.root, ".pawl", "commands"), { recursive: true });
+  const own = (name: string, text: string) => writeFileSync(join(configuration, "pawl", "commands", name), text);
+  const folder = (name: string, text: string) => writeFileSync(join(world.root, ".pawl", "commands", name), text);
+  own("review.md", "# Review a change\n\nReview $ARGUMENTS, twice: $ARGUMENTS. Not @secret.txt.");
+  own("new.md", "takes nothing over");
+  folder("review.md", "The folder's review");
+  folder("greet-all.md", "!touch ran\nGreet everybody.");
+  folder("Bad Name.md", "x");
+  folder("large.md", "x".repeat(40_000));
+  writeFileSync(join(world.root, "secret.txt"), "a secret of the folder");
+  writeFileSync(join(world.root, "shown.txt"), "what is shown");
+  const { person, sent } = await talking(world, [answer("Reviewed."), answer("Hello.")], {
+    env: { XDG_CONFIG_HOME: configuration },
+    columns: 120,
+  });
+  await person.sees(/new\.md is no command: pawl has a command \/new of its\s+own/);
+  await person.sees(/review\.md is no command: another file of this name counts/);
+  await person.sees(/Bad Name\.md is no command: its name is not made of at most\s+40/);
+  await person.sees(/large\.md is no command: it is larger than 32,768 bytes/);
+  person.type("/rev");
+  await person.sees("/review");
+  person.type("\t@shown.txt\r");
+  await person.sees(/Review @shown\.txt, twice: @shown\.txt[\s\S]*Reviewed\.[\s\S]*ready/);
+  expect(sent(0)).toContain("what is shown");
+  expect(sent(0)).not.toContain("a secret of the folder");
+  person.type("/help\r");
+  await person.sees(/\/review \[words\] +sends your text: Review a change/);
+  await person.sees(/\/greet-all \[words\] +sends this folder's text: !touch ran/);
+  person.type("/greet-all now\r");
+  await person.sees(/Hello\.[\s\S]*ready/);
+  expect(sent(1)).toContain("Greet everybody.\\n\\nnow");
+  expect(existsSync(join(world.root, "ran"))).toBe(false);
 });

@@ -329,7 +329,8 @@ describe("commands", () => {
     person.type("\t\r");
     await person.sees(/version[\s\S]*openai-compatible\/test/);
     person.type("/cost\r");
-    await person.sees("session   1,234 tokens, cost unknown");
+    await person.sees(/session +1,234 tokens, cost unknown\n/);
+    await person.sees(/openai-compatible\/test +1,234 tokens, cost unknown, 1 call\n/);
     person.type("/tools\r");
     await person.sees("edit_file");
     person.type("/export log.jsonl\r");

@@ -31,7 +31,7 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
     const arrived = new Promise<void>((done) => {
       isThere = done;
     });
-    const completion = createCompletion(async () => names, isThere);
+    const completion = createCompletion(() => ({ custom: [], fileNames: async () => names }), isThere);
     const draft = edit.insert(edit.emptyDraft, "@a");
     completion.hints(draft, 40);
     await arrived;

@@ -30,12 +30,12 @@ export type Composed = {
   readonly problems: readonly string[];
 };
 
-/** The message with the files that it names. @param before parts that join it, too */
-export function composeMessage(text: string, root: string, before: readonly UserPart[] = []): Composed {
+/** The message with the files that it names. @param before parts that join it, too. @param named the words whose files join */
+export function composeMessage(text: string, root: string, before: readonly UserPart[] = [], named = text): Composed {
   const parts: UserPart[] = [{ type: "text", text }, ...before];
   const problems: string[] = [];
   let room = mostCharacters;
-  for (const [at, path] of namedPaths(text).entries()) {
+  for (const [at, path] of namedPaths(named).entries()) {
     const file = readFolderFile(root, path);
     // A word with an @ may be no path at all.
     if (file.type === "missing") continue;

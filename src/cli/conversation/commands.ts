@@ -7,7 +7,10 @@ import { processes } from "./background-command.js";
 import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
+import { cost } from "./cost-command.js";
+import { type CustomCommand, textWith } from "./custom-commands.js";
 import { diff } from "./diff-command.js";
+import { exportSession } from "./export-command.js";
 import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
 import * as looks from "./look-commands.js";
@@ -37,7 +40,7 @@ export const commands: readonly Command[] = [
     takes: "",
     about: "these commands",
     atRest: false,
-    run: async ({ say, columns }) => say(helpLines(columns())),
+    run: async ({ say, columns, custom }) => say(helpLines(columns(), commandsWith(custom))),
   },
   {
     name: "keys",
@@ -101,9 +104,9 @@ export const commands: readonly Command[] = [
   {
     name: "cost",
     takes: "",
-    about: "tokens and cost of the last run and of the session",
+    about: "tokens and cost of the last run and of the session, by model",
     atRest: false,
-    run: acts.cost,
+    run: cost,
   },
   {
     name: "budget",
@@ -183,14 +186,31 @@ export const commands: readonly Command[] = [
   {
     name: "export",
     takes: "[file]",
-    about: "writes the session to a file: .md, or .jsonl for the whole log",
+    about: "writes the session to a file: .md, .html, or .jsonl for the whole log",
     atRest: false,
-    run: acts.exportSession,
+    run: exportSession,
   },
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
-function helpLines(columns: number): readonly Line[] {
+/** The names that no file can have. */
+export const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));
+
+function commandsWith(custom: readonly CustomCommand[]): readonly Command[] {
+  return [...commands, ...custom.map(commandOf)];
+}
+
+function commandOf(custom: CustomCommand): Command {
+  return {
+    name: custom.name,
+    takes: "[words]",
+    about: `${custom.from === "user" ? "sends your text" : "sends this folder's text"}: ${custom.about}`,
+    atRest: false,
+    run: async ({ send }, words) => send(textWith(custom, words), words),
+  };
+}
+
+function helpLines(columns: number, commands: readonly Command[]): readonly Line[] {
   const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
   const isNarrow = columns < 2 * width + 20;
   return [
@@ -218,14 +238,15 @@ export type Found =
   | { readonly type: "unknown"; readonly message: string };
 
 /** The command that a line names; a beginning that fits only one command is enough. */
-export function findCommand(line: string): Found {
+export function findCommand(line: string, custom: readonly CustomCommand[]): Found {
   const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
-  const exact = commands.find((command) => command.name === name);
-  const fitting = matchingCommands(name);
+  const all = commandsWith(custom);
+  const exact = all.find((command) => command.name === name);
+  const fitting = matchingCommands(name, custom);
   const [only] = fitting;
   const command = exact ?? (fitting.length === 1 ? only : undefined);
   if (command !== undefined) return { type: "command", command, words: words.trim() };
-  const near = fitting.length > 0 ? fitting : commands.filter((one) => distance(one.name, name) <= 2);
+  const near = fitting.length > 0 ? fitting : all.filter((one) => distance(one.name, name) <= 2);
   const meant =
     near.length === 0 ? "/help lists the commands" : `Did you mean ${near.map((one) => `/${one.name}`).join(" or ")}?`;
   return {
@@ -235,15 +256,15 @@ export function findCommand(line: string): Found {
 }
 
 /** The commands whose names begin like this. */
-export function matchingCommands(beginning: string): readonly Command[] {
-  return commands.filter(({ name }) => name.startsWith(beginning.toLowerCase()));
+export function matchingCommands(beginning: string, custom: readonly CustomCommand[]): readonly Command[] {
+  return commandsWith(custom).filter(({ name }) => name.startsWith(beginning.toLowerCase()));
 }
 
 /** The draft after Tab: what all commands that fit have in common; null if there is nothing to complete. */
-export function completed(text: string): string | null {
+export function completed(text: string, custom: readonly CustomCommand[]): string | null {
   const beginning = /^\/(\S*)$/.exec(text)?.[1];
   if (beginning === undefined) return null;
-  const names = matchingCommands(beginning).map(({ name }) => name);
+  const names = matchingCommands(beginning, custom).map(({ name }) => name);
   const [first] = names;
   if (first === undefined) return null;
   if (names.length === 1) return `/${first} `;

@@ -7,6 +7,7 @@ import type { Choice } from "../screen/picker.js";
 import { oneLine } from "../text.js";
 import { completed, matchingCommands } from "./commands.js";
 import { matchingNames, pathBeing, writtenPath } from "./file-names.js";
+import type { Talk } from "./front.js";
 
 /** What Tab does to a draft. */
 export type Completed =
@@ -28,15 +29,19 @@ const mostHints = 5;
 const mostHintRows = 6;
 const mostChoices = 200;
 
-/** @param namesOf reads the names of the files. @param onNames called when they are there */
-export function createCompletion(namesOf: () => Promise<readonly string[]>, onNames: () => void): Completion {
+/** What can be completed. */
+type CompletedFor = Pick<Talk, "fileNames" | "custom"> | null;
+const noNames: Promise<readonly string[]> = Promise.resolve([]);
+
+/** @param talkOf the present talk, if there is one. @param onNames called when the names of the files are there */
+export function createCompletion(talkOf: () => CompletedFor, onNames: () => void): Completion {
   let names: readonly string[] | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
 
   function fitting(words: string, most: number): readonly string[] {
     if (performance.now() - readAt > freshFor) {
       readAt = performance.now();
-      void namesOf().then((found) => {
+      void (talkOf()?.fileNames() ?? noNames).then((found) => {
         names = found;
         onNames();
       }, onNames);
@@ -47,7 +52,7 @@ export function createCompletion(namesOf: () => Promise<readonly string[]>, onNa
   return {
     hints(draft, columns) {
       const path = pathBeing(draft.text, draft.cursor);
-      if (path === null) return commandHints(draft, columns);
+      if (path === null) return commandHints(draft, columns, talkOf()?.custom ?? []);
       const found = fitting(path.words, mostHints + 1);
       if (found.length === 0) return names === null ? [lineOf("@ …", "dim")] : [];
       const shown = found.slice(0, mostHints).map(oneLine).join("  ");
@@ -56,7 +61,7 @@ export function createCompletion(namesOf: () => Promise<readonly string[]>, onNa
     complete(draft) {
       const path = pathBeing(draft.text, draft.cursor);
       if (path === null) {
-        const command = completed(draft.text);
+        const command = completed(draft.text, talkOf()?.custom ?? []);
         return command === null ? null : { type: "draft", draft: edit.write(draft, command) };
       }
       const put = (text: string) => edit.replace(draft, path.start, draft.cursor, text);
@@ -76,10 +81,10 @@ export function createCompletion(namesOf: () => Promise<readonly string[]>, onNa
   };
 }
 
-function commandHints({ text }: edit.Draft, columns: number): readonly Line[] {
-  const beginning = /^\/([a-z]*)$/.exec(text)?.[1];
+function commandHints({ text }: edit.Draft, columns: number, custom: Talk["custom"]): readonly Line[] {
+  const beginning = /^\/([a-z0-9-]*)$/.exec(text)?.[1];
   if (beginning === undefined) return [];
-  const found = matchingCommands(beginning);
+  const found = matchingCommands(beginning, custom);
   if (found.length === 0) return [];
   const rows = wrapLine(lineOf(found.map(({ name }) => `/${name}`).join("  "), "dim"), Math.max(8, columns - 3));
   const [last, ...others] = rows.slice(0, mostHintRows).toReversed();

@@ -23,6 +23,8 @@ import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
+import { commandNames } from "./commands.js";
+import { readCustomCommands } from "./custom-commands.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving } from "./front.js";
 import { createLiveFront } from "./live-front.js";
@@ -206,10 +208,14 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
   const { agent, permissions, control, chosen, summary, text, draft, isFirst, open } = talking;
   const { front, store, terminal, version, options } = place;
   const root = summary?.info?.root ?? place.root;
+  const custom = readCustomCommands(root, process.env, commandNames);
   const own = createOwnCommands(control, root, terminal.redaction);
   const left = new AbortController();
   let stopWork: (() => void) | null = null;
   control.say(await welcome(place, chosen, summary, isFirst));
+  if (isFirst)
+    for (const problem of custom.problems)
+      control.say(wrappedNote(visible(terminal.redaction.text(problem)), front.columns(), "yellow"));
   let onSignal = () => {};
   const ended = new Promise<End>((settle) => {
     const leaveBy = (how: Leaving) => settle({ type: "left", how });
@@ -245,6 +251,8 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
           control.setOwn(null);
         };
       },
+      custom: custom.list,
+      send: control.send,
       join: control.join,
       go: (next) => (next.type === "quit" ? leaveBy("rest") : void goOn(next).catch(control.fail)),
       quit: () => leaveBy(control.view.state().runId === null ? "rest" : "leave"),
@@ -259,6 +267,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       control,
       rules: createTalkRules({ agent, permissions, control, columns: front.columns, by: userName() }),
       ...(draft === undefined ? {} : { draft }),
+      custom: custom.list,
       command: (line) => void runCommand(line, context, control),
       runOwn: (commandLine) => void own.run(commandLine),
       stopOwn() {

@@ -2,6 +2,7 @@
  * What a conversation needs of its place on the terminal: the live screen, or the plain one that only appends.
  */
 import type { Choice } from "../screen/picker.js";
+import type { CustomCommand } from "./custom-commands.js";
 import type { SessionControl } from "./session-control.js";
 import type { TalkRules } from "./talk-rules.js";
 
@@ -13,6 +14,8 @@ export type Talk = {
   readonly control: SessionControl;
   /** The beginning of the first message. */
   readonly draft?: string;
+  /** Texts of files that the person sends by their names. */
+  readonly custom: readonly CustomCommand[];
   /** Runs a line that begins with a slash: a command of the conversation. */
   readonly command: (line: string) => void;
   /** Runs a command line of the person in the folder. */

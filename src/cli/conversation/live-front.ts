@@ -29,7 +29,7 @@ type Asked = { readonly question: OpenQuestion; readonly since: number };
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
   const typed = prompt.handOver(onKey);
-  const completion = createCompletion(async () => (await talk?.fileNames()) ?? [], refresh);
+  const completion = createCompletion(() => talk, refresh);
   let talk: Talk | null = null;
   let notice: string | undefined;
   let { draft } = typed;

@@ -9,7 +9,7 @@ import type { SessionControl } from "./session-control.js";
 
 /** What goes wrong is told on the screen. */
 export async function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> {
-  const found = findCommand(line);
+  const found = findCommand(line, context.custom);
   if (found.type === "unknown") return control.say([lineOf(found.message, "yellow")]);
   const { name, atRest, run } = found.command;
   try {

@@ -1,19 +1,8 @@
 /**
  * What the commands of a conversation do. Each has the library do it, as the other commands of `pawl` have.
  */
-import { writeFileSync } from "node:fs";
-import { basename, resolve } from "node:path";
-import { textOfOutput } from "../../core/index.js";
-import {
-  type Agent,
-  addUsage,
-  PawlError,
-  type Store,
-  sessionSteps,
-  textOf,
-  type Usage,
-  type UserPart,
-} from "../../index.js";
+import { basename } from "node:path";
+import { type Agent, PawlError, type Store, type UserPart } from "../../index.js";
 import type { BackgroundProcesses } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
 import type { InForce } from "../configuration/in-force.js";
@@ -25,10 +14,10 @@ import type { Permissions } from "../permissions/permissions.js";
 import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
-import { age, jsonLine, oneLine } from "../text.js";
+import { age, oneLine } from "../text.js";
+import type { CustomCommand } from "./custom-commands.js";
 import type { RunChoices } from "./run-choices.js";
 import type { SessionMode } from "./session-mode.js";
-import { costOf, tokensOf } from "./status-line.js";
 import type { ViewState } from "./view.js";
 
 /** What the conversation does next: it stays with its session unless a command says otherwise. */
@@ -77,6 +66,10 @@ export type CommandContext = {
   readonly columns: () => number;
   /** Shows that something is under way, which Esc stops. Call the returned function when it is over. */
   readonly atWork: (name: string, stop: () => void) => () => void;
+  /** The commands in files. */
+  readonly custom: readonly CustomCommand[];
+  /** Sends a message, with the files that `named` names. */
+  readonly send: (text: string, named: string) => void;
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
   readonly go: (next: Next) => void;
@@ -84,7 +77,6 @@ export type CommandContext = {
 };
 
 const mostSessions = 200;
-const page = 1_000;
 
 export async function status(context: CommandContext): Promise<void> {
   const { sessionId, root, model, version, hasShell, permissions, servers, say } = context;
@@ -167,23 +159,6 @@ export async function model({ model: present, sessionId, go, say }: CommandConte
   ]);
 }
 
-export async function cost({ store, sessionId, state, say }: CommandContext): Promise<void> {
-  let total: Usage = {};
-  for (let after: number | null = 0; after !== null; ) {
-    const { steps, events, next } = await sessionSteps(store, sessionId, { after, limit: page, events: ["compacted"] });
-    for (const { usage } of steps) total = addUsage(total, usage);
-    for (const event of events) if (event.type === "compacted") total = addUsage(total, event.usage ?? {});
-    after = next;
-  }
-  say([usageLine("last run", state().usage), usageLine("session", total)]);
-}
-
-function usageLine(name: string, usage: Usage): Line {
-  const tokens = tokensOf(usage);
-  if (tokens === "") return [spanOf(name.padEnd(10), "dim"), spanOf("no tokens are known")];
-  return [spanOf(name.padEnd(10), "dim"), spanOf(`${tokens}, ${costOf(usage) || "cost unknown"}`)];
-}
-
 export async function tools({ agent, say }: CommandContext): Promise<void> {
   say(
     agent.specifications().map(({ name, description }): Line => {
@@ -191,52 +166,4 @@ export async function tools({ agent, say }: CommandContext): Promise<void> {
       return [spanOf(name.padEnd(14), "bold"), spanOf(sentence)];
     }),
   );
-}
-
-/** Writes a file that is not there yet: as Markdown, or the whole log with a line for each entry. */
-export async function exportSession(context: CommandContext, name: string): Promise<void> {
-  const { store, agent, sessionId, root, redaction, say } = context;
-  if ((await store.describe(sessionId)) === null)
-    return say([lineOf("The session is empty: there is nothing to write.")]);
-  const file = resolve(root, name === "" ? `pawl-${shortId(sessionId)}.md` : name);
-  const text = file.endsWith(".jsonl")
-    ? await logText(store, sessionId, redaction)
-    : await markdownText(agent, sessionId, redaction);
-  try {
-    writeFileSync(file, text, { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new PawlError("bad_input", `${file} is there already. Give another name: /export FILE`, { cause: error });
-  }
-  say([lineOf(`Wrote ${file}`)]);
-}
-
-async function logText(store: Store, sessionId: string, redaction: Redaction): Promise<string> {
-  const lines: string[] = [];
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const entries: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, after, page);
-    for (const entry of entries) lines.push(jsonLine(redaction.value(entry)));
-    after = entries.at(-1)?.seq;
-  }
-  return lines.join("");
-}
-
-async function markdownText(agent: Agent, sessionId: string, redaction: Redaction): Promise<string> {
-  const parts: string[] = [`# Session ${sessionId}`];
-  for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
-    if (event.type === "run_started" || event.type === "steered")
-      parts.push(`## You\n\n${event.input.map(textOf).join("\n")}`);
-    else if (event.type === "text") parts.push(event.text);
-    else if (event.type === "tool_call")
-      parts.push(`### ${event.name}\n\n${fenced(JSON.stringify(event.input, null, 2), "json")}`);
-    else if (event.type === "tool_result") parts.push(fenced(textOfOutput(event.output), ""));
-  }
-  return `${parts.map(redaction.text).join("\n\n")}\n`;
-}
-
-/** A code block whose fence is longer than any in the text. */
-function fenced(text: string, language: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}${language}\n${text}\n${fence}`;
 }

@@ -57,8 +57,8 @@ export type SessionControl = {
   readonly open: () => Promise<void>;
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
-  /** Starts a run; a run under way gets the text before its next model call. Files that the text names join it. */
-  readonly send: (text: string) => void;
+  /** Starts a run; a run under way gets the text before its next model call. Files that the text, or `named`, names join it. */
+  readonly send: (text: string, named?: string) => void;
   /** Makes the text the next run. */
   readonly queue: (text: string) => void;
   /** Starts what is queued, after a run was stopped. */
@@ -185,12 +185,12 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
-  const start = (text: string) => startWith(composed(text));
+  const start = (text: string, named = text) => startWith(composed(text, named));
 
   /** The screen may be behind the log: a run that it shows as under way may be over. Then the text starts the next one, by the
    * choices of the person. */
-  async function steer(text: string): Promise<void> {
-    const input = composed(text);
+  async function steer(text: string, named: string): Promise<void> {
+    const input = composed(text, named);
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
@@ -198,8 +198,8 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   /** What joins the next message beside the files that it names. */
   let joining: readonly UserPart[] = [];
 
-  function composed(text: string): readonly UserPart[] {
-    const { input, problems } = composeMessage(text, root, joining);
+  function composed(text: string, named: string): readonly UserPart[] {
+    const { input, problems } = composeMessage(text, root, joining, named);
     joining = [];
     for (const problem of problems) say(wrappedNote(problem, columns(), "yellow"));
     return input;
@@ -246,11 +246,11 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     join(part) {
       joining = [...joining, part];
     },
-    send(text) {
-      if (view.state().runId === null) start(text);
-      else act(steer(text));
+    send(text, named = text) {
+      if (view.state().runId === null) start(text, named);
+      else act(steer(text, named));
     },
-    queue: start,
+    queue: (text) => start(text),
     startQueued: carryOn,
     takeBack() {
       const last = view.state().queued.at(-1);

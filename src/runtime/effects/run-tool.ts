@@ -245,8 +245,9 @@ function withTimeout(
   };
   const value = run(signal);
   if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;
-  // A call may wait for long, and a process may hold many of them.
+  // A call may wait for long, and a process may hold many of them: what the next call could use again is let go.
   context.memory.spareController = null;
+  context.memory.spareHookContext = null;
   return new Promise((resolve, reject) => {
     let reading: Reading | undefined;
     const endReading = () => {

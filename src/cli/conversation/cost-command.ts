@@ -1,0 +1,59 @@
+/**
+ * `/cost`: what the last run and the session used, and which model used how much. What nobody reported stays unknown.
+ */
+import { addUsage, type Store, sessionTracePage, type TraceRecordOf, type Usage } from "../../index.js";
+import { modelLabel } from "../model-label.js";
+import { spanOf } from "../screen/line.js";
+import { counted, oneLine } from "../text.js";
+import type { CommandContext } from "./session-commands.js";
+import { costOf, tokensOf } from "./status-line.js";
+
+type Part = { readonly usage: Usage; readonly calls: number };
+
+/** Records of a page. */
+const page = 500;
+
+export async function cost({ store, sessionId, state, columns, say }: CommandContext): Promise<void> {
+  const models = new Map<string, Part>();
+  for await (const { attempts } of recordsOf(store, sessionId, "step"))
+    for (const { model, usage } of attempts) models.set(model, withCall(models.get(model), usage));
+  let compactions: Part | undefined;
+  for await (const { usage } of recordsOf(store, sessionId, "compaction")) compactions = withCall(compactions, usage);
+  const parts: readonly (readonly [string, Part])[] = [
+    ...[...models].map(([id, part]) => [oneLine(modelLabel(id)), part] as const),
+    ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
+  ];
+  const total = parts.reduce<Usage>((sum, [, { usage }]) => addUsage(sum, usage), {});
+  const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
+    ["last run", state().usage, ""],
+    ["session", total, ""],
+    ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${counted(calls, "call")}`] as const),
+  ];
+  const width = Math.min(Math.max(...rows.map(([name]) => name.length)), Math.max(8, columns() - 48)) + 2;
+  say(rows.map(([name, usage, calls]) => [spanOf(name.padEnd(width), "dim"), spanOf(usedText(usage) + calls)]));
+}
+
+async function* recordsOf<Type extends "step" | "compaction">(
+  store: Store,
+  sessionId: string,
+  type: Type,
+): AsyncGenerator<TraceRecordOf<Type>, void, undefined> {
+  for (let after: number | null = 0; after !== null; ) {
+    const { records, next }: Awaited<ReturnType<typeof sessionTracePage>> = await sessionTracePage(store, sessionId, {
+      type,
+      after,
+      limit: page,
+    });
+    for (const record of records) if (record.type === type) yield record as TraceRecordOf<Type>;
+    after = next;
+  }
+}
+
+function withCall(part: Part = { usage: {}, calls: 0 }, usage: Usage = { partial: true }): Part {
+  return { usage: addUsage(part.usage, usage), calls: part.calls + 1 };
+}
+
+function usedText(usage: Usage): string {
+  const tokens = tokensOf(usage);
+  return tokens === "" ? "no tokens are known" : `${tokens}, ${costOf(usage) || "cost unknown"}`;
+}
