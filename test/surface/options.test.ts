@@ -51,6 +51,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   sessionTracePage: () => pawl.sessionTracePage(store, "s", wrong),
   traceSession: () => pawl.traceSession(store, "s", wrong),
   chooseModel: () => models.chooseModel(wrong),
+  usableModels: () => models.usableModels(wrong),
   createModelRegistry: () => models.createModelRegistry(wrong),
   createReplayModel: () => models.createReplayModel([], wrong),
   fromAiSdk: () =>
