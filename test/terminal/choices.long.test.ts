@@ -189,7 +189,7 @@ test(
     person.type("haiku-4");
     await person.sees("› anthropic/claude-haiku-4-5");
     person.type("\r");
-    await person.sees(/anthropic\/claude-haiku-4-5 · [\s\S]*ready/);
+    await person.sees(/anthropic\/claude-haiku-4-5 · \/[\s\S]*One\.[\s\S]*ready/);
     person.type("second\r");
     await person.sees(/Two\.[\s\S]*ready/);
     expect(requests.map(({ body }) => (body as { readonly model: string }).model)).toEqual([
