@@ -106,7 +106,7 @@ function kindOf(state) {
 
 function eventsIn(state) {
   if (state.session === null) return [...created(), migrated(state)];
-  if (state.status === "idle") return [...started(state), historyAdded, dataChanged, migrated(state)];
+  if (state.status === "idle") return [...started(state), historyAdded, dataChanged, sessionChanged, migrated(state)];
   return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
 }
 
@@ -126,6 +126,8 @@ function started({ seq, queue }) {
 }
 
 const historyAdded = { type: "history_added", messages: input, source: "pawl", at: 0 };
+
+const sessionChanged = { type: "session_changed", title: "another", at: 0 };
 
 const dataChanged = { type: "data_changed", patch: { set: { a: 1 } }, at: 0 };
 
@@ -153,6 +155,7 @@ function fromOutside(state) {
     ...interrupted.map((callKey) => ({ type: "late_result", callKey, outcome: "ok" })),
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
     dataChanged,
+    sessionChanged,
     { type: "compaction_requested" },
     migrated(state),
   ];

@@ -201,7 +201,7 @@ const rooms = [
   {
     room: "models/registry",
     about: "models by name, and which one there is when none is named",
-    imports: [...contracts, "models/ai-sdk", "models/demo"],
+    imports: [...contracts, "models/ai-sdk", "models/demo", "models/facts"],
   },
   {
     room: "models/registry/web",

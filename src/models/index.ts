@@ -31,3 +31,4 @@ export {
   type RegistryOptions,
   resolveModel,
 } from "./registry/registry.js";
+export { type UsableModel, usableModels } from "./registry/usable.js";

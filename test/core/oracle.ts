@@ -226,6 +226,13 @@ function checkReports(before: State, event: Event, after: State): void {
     check((at !== null) === (after.status === "awaiting_human"), "the parent is told the contrary");
 }
 
+/** A session has the title that it was given last. What else changes leaves it alone. */
+function checkTitle(before: State, event: Event, after: State): void {
+  if (event.type === "session_created" || event.type === "migrated") return;
+  const given = event.type === "session_changed" ? event.title : undefined;
+  check(after.session?.title === (given ?? before.session?.title), "the session has another title than it was given");
+}
+
 /** What may only go up within a run. */
 function checkProgress(before: Counted, after: Counted): void {
   for (const name of Object.keys(before.counters) as (keyof RunState["counters"])[])
@@ -274,6 +281,7 @@ export function createOracle(session: Session): Oracle {
       calls.observe(one, folded, next);
       handoffs.observe(one, folded, next);
       if (one.type !== "migrated") checkReports(folded, one, next);
+      checkTitle(folded, one, next);
       folded = next;
     }
     check(isDeepStrictEqual(folded, after), "the log folds to another state");

@@ -95,6 +95,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
       output: { type: "text", text: "late" },
       ...cut(state),
     };
+  if (renames(session)) return { type: "session_changed", title: `title ${state.seq}`, by: "ada" };
   if (asks(session)) return { type: "compaction_requested", keep: "the plan", by: "ada" };
   return chance.pick<() => EventBody>([
     () => ({ type: "steered", input: [userMessage("steer")], source: "user" }),
@@ -116,6 +117,10 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
 /** A chance of its own: what a seed draws otherwise stays as it is. */
 function asks({ state, at }: Session): boolean {
   return createChance(state.seq + 31 * at).once(6);
+}
+
+function renames({ state, at }: Session): boolean {
+  return createChance(state.seq + 37 * at).once(9);
 }
 
 function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {

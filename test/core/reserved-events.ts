@@ -5,7 +5,6 @@ const _ofCall = { runId: "r1", callKey: "r1/1/1" } as const;
 const at = 5_000;
 
 export const reservedEvents: readonly Event[] = [
-  { type: "session_changed", title: "Another title", settings: { temperature: 0 }, by: "anna", at },
   {
     type: "rules_changed",
     added: [{ verdict: "allow", kind: "command", pattern: "git status", scope: "session" }],

@@ -285,6 +285,11 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
     case "compaction_requested":
       return [{ type, keep: "the plan", by: "anna" }];
     case "session_changed":
+      return [
+        { type, title: "Another title", by: "anna" },
+        // What is reserved is read, and changes nothing.
+        { type, model: "other", settings: { temperature: 0 }, limits: { maxSteps: 1 } },
+      ];
     case "rules_changed":
     case "process_started":
     case "process_finished":

@@ -85,6 +85,21 @@ export const authorScenarios: readonly RecordedScenario[] = [
     },
   },
   {
+    name: "renamed",
+    about: "titles that people gave the session, while it waited and at rest; a fork has the first of them",
+    parts: () => agentOf(steps({ calls: [call("guarded")] }, { text: "Done." })),
+    async play({ bench, agent, session, ask }) {
+      await ask("Do it if you may.", "r");
+      await session.rename("The first title", { by: "Ada" });
+      await session.fork({ sessionId: "fork" });
+      await session.answer("r/1/1", { type: "approve" });
+      await bench.settle();
+      await session.rename("The second title");
+      void agent.session("fork").send("Something else.", { runId: "other" });
+      await bench.settle();
+    },
+  },
+  {
     name: "child-cut-short",
     about: "a child agent that a limit ends gives what it has found",
     parts(bench) {

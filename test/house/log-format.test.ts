@@ -155,6 +155,7 @@ test("every event has a row that tells its public events, and every public event
     approval_requested: true,
     approval_answered: true,
     data_changed: true,
+    session_changed: true,
     handed_off: true,
     tool_step: true,
     tool_failed: true,

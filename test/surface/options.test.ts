@@ -52,6 +52,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   sessionTracePage: () => pawl.sessionTracePage(store, "s", wrong),
   traceSession: () => pawl.traceSession(store, "s", wrong),
   chooseModel: () => models.chooseModel(wrong),
+  usableModels: () => models.usableModels(wrong),
   createModelRegistry: () => models.createModelRegistry(wrong),
   createReplayModel: () => models.createReplayModel([], wrong),
   fromAiSdk: () =>
@@ -176,6 +177,7 @@ function methods() {
         messages: null,
         pendingApprovals: null,
         provideResult: () => session.provideResult("r/1/1", "x", wrong),
+        rename: () => session.rename("Title", wrong),
         replay: () => session.replay(wrong),
         result: null,
         resume: () => session.resume(wrong),
@@ -199,6 +201,7 @@ function methods() {
         messages: null,
         pendingApprovals: null,
         provideResult: () => client.provideResult("r/1/1", "x", wrong),
+        rename: () => client.rename("Title", wrong),
         setData: () => client.setData(wrong),
         result: null,
         send: () => client.send("Go", wrong),

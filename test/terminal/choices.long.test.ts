@@ -114,6 +114,95 @@ test("/effort says how much the model thinks in the next runs", verifies("CHAT-3
   await person.sees("/effort takes low, medium, high, or default");
 });
 
+test.each([
+  { shape: "anthropic-messages", model: "anthropic/claude-sonnet-5-5", asked: { output_config: { effort: "high" } } },
+  {
+    shape: "google-generate-content",
+    model: "google/gemini-flash-latest",
+    asked: { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } },
+  },
+] as const)(
+  "/effort is in a request of $model in that provider's own words",
+  verifies("CHAT-3#choices"),
+  async (given) => {
+    const world = createWorld();
+    const server = await startProviderServer(given.shape, [answer("One."), answer("Two.")]);
+    onTestFinished(() => server.close());
+    const person = openPawl(world, ["--model", given.model], {
+      rows: 40,
+      env: {
+        ANTHROPIC_BASE_URL: server.baseURL,
+        ANTHROPIC_API_KEY: "test-key",
+        GOOGLE_GENERATIVE_AI_BASE_URL: server.baseURL,
+        GOOGLE_GENERATIVE_AI_API_KEY: "test-key",
+      },
+    });
+    await person.sees("ready");
+    person.type("first\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    expect(JSON.stringify(server.requests[0]?.body)).not.toMatch(/effort|thinkingLevel/);
+    person.type("/effort high\r");
+    await person.sees("from the next message on: high");
+    person.type("second\r");
+    await person.sees(/Two\.[\s\S]*ready/);
+    expect(server.requests[1]?.body).toMatchObject(given.asked);
+  },
+);
+
+test(
+  "/rename gives the session a title, which /resume, pawl sessions and a later process have",
+  verifies("CHAT-3#sessions"),
+  async () => {
+    const world = createWorld();
+    const { person } = await talking(world, [answer("One.")]);
+    person.type("/rename too early\r");
+    await person.sees("The session has not begun yet");
+    person.type("fix the build\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    person.type("/rename\r");
+    await person.sees("This session is called: fix the build. To change it: /rename TITLE");
+    person.type("/rename The build of March\r");
+    await person.sees("This session is called from now on: The build of March");
+    const [session] = await sessionsOf(world);
+    expect(session.info.title).toBe("The build of March");
+    expect((await world.pawl(["sessions"])).stdout).toContain("The build of March");
+    expect(await eventsOf(world, session.sessionId)).toContainEqual(
+      expect.objectContaining({ type: "session_changed", title: "The build of March" }),
+    );
+    person.type("/new\r");
+    await person.sees("new session");
+    person.type("/resume\r");
+    await person.sees(/resume ›[\s\S]*The build of March/);
+  },
+);
+
+test(
+  "/model has a list of what has a key or a server here, and goes on with the one that is chosen",
+  verifies("CHAT-3#choices"),
+  async () => {
+    const world = createWorld();
+    const { person, requests } = await talkingForMoney(world, [answer("One."), answer("Two.")]);
+    person.type("first\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    person.type("/model\r");
+    await person.sees(/model ›[\s\S]*anthropic\/claude-sonnet-5-5 · now[\s\S]*ANTHROPIC_API_KEY is set/);
+    person.type("haiku-4");
+    await person.sees("› anthropic/claude-haiku-4-5");
+    person.type("\r");
+    await person.sees(/anthropic\/claude-haiku-4-5 · \/[\s\S]*One\.[\s\S]*ready/);
+    person.type("second\r");
+    await person.sees(/Two\.[\s\S]*ready/);
+    expect(requests.map(({ body }) => (body as { readonly model: string }).model)).toEqual([
+      "claude-sonnet-5-5",
+      "claude-haiku-4-5",
+    ]);
+    person.type("/model\r");
+    await person.sees(/model ›/);
+    person.type("\x1b");
+    await person.sees("Another one: /model provider/name");
+  },
+);
+
 test("/approve answers what waits in another session", verifies("CHAT-3#people"), async () => {
   const world = createWorld();
   const other = await talking(world, [touch("one"), answer("The other is done.")]);

@@ -16,7 +16,9 @@ import { keyHelp } from "./key-help.js";
 import * as looks from "./look-commands.js";
 import { mcpServers } from "./mcp-command.js";
 import { mode } from "./mode-command.js";
+import { model } from "./model-command.js";
 import { permissions } from "./permission-commands.js";
+import { rename } from "./rename-command.js";
 import type { CommandContext } from "./session-commands.js";
 import * as acts from "./session-commands.js";
 import { listSkills } from "./skills-command.js";
@@ -85,7 +87,7 @@ export const commands: readonly Command[] = [
     takes: "[name]",
     about: "which model answers, or another one from the next message on",
     atRest: true,
-    run: acts.model,
+    run: model,
   },
   {
     name: "effort",
@@ -189,6 +191,13 @@ export const commands: readonly Command[] = [
     about: "writes the session to a file: .md, .html, or .jsonl for the whole log",
     atRest: false,
     run: exportSession,
+  },
+  {
+    name: "rename",
+    takes: "[title]",
+    about: "the title of this session in lists, or another one",
+    atRest: false,
+    run: rename,
   },
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];

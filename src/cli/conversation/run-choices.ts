@@ -2,12 +2,11 @@
  * What a person chose for the runs of a session, beside its model: the most that a run may cost, and how much the model
  * thinks.
  *
- * 1. A choice is kept in the session's data, so it holds in every process that shows the session. Before the first
- *    message there is no session: then it is kept when that message was taken.
+ * 1. A choice is kept in the session's data, so it holds in every process that shows the session.
  * 2. A run that had begun before its budget was set is stopped from here, after a model call.
  */
-import type { Json, Session, StartOptions } from "../../index.js";
-import { dataOf } from "../permissions/keep.js";
+import type { Json, StartOptions } from "../../index.js";
+import { createKeptValue, type KeptSession, type KeptValue } from "./kept-value.js";
 
 /** The words that all providers know. */
 export const efforts = ["low", "medium", "high"] as const;
@@ -23,14 +22,7 @@ export type RunChoice = {
 /** The key of the session's data. */
 const choiceKey = "choices";
 
-export type RunChoices = {
-  readonly present: () => RunChoice;
-  /** Durable when it resolves, if there is a session. */
-  readonly change: (next: RunChoice) => Promise<void>;
-  /** Reads what the session keeps. */
-  readonly load: () => Promise<void>;
-  /** Keeps what was chosen before there was a session. */
-  readonly keep: () => Promise<void>;
+export type RunChoices = KeptValue<RunChoice> & {
   /** The options of the next run. */
   readonly options: () => Pick<StartOptions, "limits" | "providerOptions">;
   /** The run under way goes by the budget, too, although it had begun before. */
@@ -39,37 +31,27 @@ export type RunChoices = {
   readonly spent: (runId: string, costUsd: number | undefined) => number | null;
 };
 
-export function createRunChoices(session: Pick<Session, "id" | "data" | "setData">, by: string): RunChoices {
-  let choice: RunChoice = {};
-  let isKept = true;
+export function createRunChoices(session: KeptSession, by: string): RunChoices {
+  const kept = createKeptValue<RunChoice>(session, by, {
+    read: (data) => choiceIn(data[choiceKey]),
+    patch: (choice) => (Object.keys(choice).length === 0 ? { unset: [choiceKey] } : { set: { [choiceKey]: choice } }),
+  });
   let watched: string | null = null;
 
-  async function keep(): Promise<void> {
-    if (isKept || (await dataOf(session)) === null) return;
-    isKept = true;
-    const isNothing = Object.keys(choice).length === 0;
-    await session.setData(isNothing ? { unset: [choiceKey] } : { set: { [choiceKey]: choice } }, { by });
-  }
-
   return {
-    present: () => choice,
-    async change(next) {
-      [choice, isKept] = [next, false];
-      await keep();
+    ...kept,
+    options() {
+      const { budget, effort } = kept.present();
+      return {
+        ...(budget === undefined ? {} : { limits: { maxCostUsd: budget } }),
+        ...(effort === undefined ? {} : { providerOptions: effortOptions(effort) }),
+      };
     },
-    async load() {
-      choice = choiceIn((await dataOf(session))?.[choiceKey]);
-    },
-    keep,
-    options: () => ({
-      ...(choice.budget === undefined ? {} : { limits: { maxCostUsd: choice.budget } }),
-      ...(choice.effort === undefined ? {} : { providerOptions: effortOptions(choice.effort) }),
-    }),
     watch(runId) {
       watched = runId;
     },
     spent(runId, costUsd) {
-      const { budget } = choice;
+      const { budget } = kept.present();
       if (watched !== runId || budget === undefined || costUsd === undefined || costUsd < budget) return null;
       watched = null;
       return budget;

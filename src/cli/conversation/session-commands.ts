@@ -151,14 +151,6 @@ export async function sessionChoices(
     });
 }
 
-export async function model({ model: present, sessionId, go, say }: CommandContext, name: string): Promise<void> {
-  if (name !== "") return go({ type: "session", sessionId, model: name });
-  say([
-    [spanOf("model ", "dim"), spanOf(modelLabel(present))],
-    lineOf("Another one: /model provider/name, for example /model anthropic/claude-sonnet-5-5", "dim"),
-  ]);
-}
-
 export async function tools({ agent, say }: CommandContext): Promise<void> {
   say(
     agent.specifications().map(({ name, description }): Line => {

@@ -5,6 +5,7 @@
  * 2. docs/log-format.md describes the format. New fields are optional. An unknown event is refused as a later version's.
  */
 import type { Fault, FileChange, Json, ToolOutput, Usage, UserMessage } from "../data/message.js";
+import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
 import type { Answer } from "./answer.js";
@@ -150,6 +151,20 @@ type Body =
     })
   /** Somebody outside a run changed the session's data. */
   | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
+  /**
+   * Somebody changed what the session is beside its runs. The fields `model`, `settings` and `limits` are reserved: nothing
+   * fills them yet, and this version does nothing with them.
+   */
+  | {
+      readonly type: "session_changed";
+      /** The new title. */
+      readonly title?: string;
+      readonly model?: string;
+      /** The new settings; null: those of the agent again. */
+      readonly settings?: ModelSettings | null;
+      readonly limits?: Partial<RunLimits>;
+      readonly by?: string;
+    }
   /** Somebody wants the run to end. */
   | (OfRun & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
   /**

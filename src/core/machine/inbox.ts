@@ -89,14 +89,14 @@ export type InboxBody =
   | ({ readonly type: "compaction_request" } & Omit<CompactionRequest, "type">)
   /** Changes the data of a session that exists. */
   | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
+  /** Gives a session that exists another title. */
+  | { readonly type: "session_change"; readonly title: string; readonly by?: string }
   | ReservedMessage;
 
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
 type ReservedMessage =
-  /** Posts a `session_changed`. */
-  | ({ readonly type: "session_change" } & Changes<"session_changed">)
   /** Posts a `rules_changed`. */
-  | ({ readonly type: "rules_change" } & Changes<"rules_changed">);
+  { readonly type: "rules_change" } & Changes<"rules_changed">;
 
 type Changes<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
@@ -171,6 +171,8 @@ function meaningOf(message: InboxMessage, state: State, defaults: HolderDefaults
     }
     case "data":
       return [{ type: "data_changed", patch: body.patch, ...(body.by === undefined ? {} : { by: body.by }) }];
+    case "session_change":
+      return [{ type: "session_changed", title: body.title, ...(body.by === undefined ? {} : { by: body.by }) }];
     default:
       body satisfies ReservedMessage;
       return [];

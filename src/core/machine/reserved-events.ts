@@ -4,8 +4,6 @@
  * fold a log that holds one.
  */
 import type { FileChange } from "../data/message.js";
-import type { ModelSettings } from "../data/model-settings.js";
-import type { RunLimits } from "./run-limits.js";
 
 /** A rule that allows, asks or denies calls: what it is about, and how far it reaches. */
 export type PermissionRule = {
@@ -26,17 +24,6 @@ type BlobRef = {
 };
 
 export type ReservedEventBody =
-  /** A person changed something that holds from the next model call on. */
-  | {
-      readonly type: "session_changed";
-      /** The new title. */
-      readonly title?: string;
-      readonly model?: string;
-      /** The new settings; null: those of the agent again. */
-      readonly settings?: ModelSettings | null;
-      readonly limits?: Partial<RunLimits>;
-      readonly by?: string;
-    }
   /** Rules of this session were added or taken away; a fork does not copy them. */
   | {
       readonly type: "rules_changed";

@@ -1,6 +1,7 @@
 /**
  * What a session is, beside its run: its agent, its model, its folder, and the sessions that it comes from.
  */
+import { defined } from "../data/defined.js";
 
 /** What a session is bound to. Only an agent of the same name carries it on. */
 export type SessionInfo = {
@@ -9,7 +10,7 @@ export type SessionInfo = {
   readonly model: string;
   /** The folder that the agent works in, if it has one. */
   readonly root?: string;
-  /** The first words of the first request, for lists. */
+  /** For lists: the first words of the first request, or the title that a person has given the session since. */
   readonly title?: string;
   /** The call of another session that started this one. */
   readonly parent?: { readonly sessionId: string; readonly callKey: string };
@@ -24,6 +25,16 @@ export type SessionInfo = {
     readonly seq: number;
   };
 };
+
+/** What the event that begins a session has of it. */
+export function infoOf({ agent, model, root, title, parent, top, principal }: SessionInfo): SessionInfo {
+  return { agent, model, ...defined({ root, title, parent, top, principal }) };
+}
+
+/** The same with another title; as it was, if there is none. */
+export function renamed(info: SessionInfo, title: string | undefined): SessionInfo {
+  return title === undefined ? info : { ...info, title };
+}
 
 /** Who began the session, as what is made of its state has it: nothing if nobody was named. */
 export function principalIn({ session }: { readonly session: SessionInfo | null }): Pick<SessionInfo, "principal"> {

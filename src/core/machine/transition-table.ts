@@ -13,7 +13,6 @@ export type Pair = "applies" | "stale" | "misuse";
 
 /** This version has no use for reserved events: they change no state. */
 const reserved: { readonly [E in ReservedEventType]: "stale" } = {
-  session_changed: "stale",
   rules_changed: "stale",
   process_started: "stale",
   process_finished: "stale",
@@ -26,6 +25,7 @@ const resting = {
   late_result: "applies",
   migrated: "applies",
   data_changed: "applies",
+  session_changed: "applies",
   session_created: "misuse",
   history_added: "misuse",
   run_started: "applies",

@@ -8,7 +8,6 @@
  * 5. No work starts once `stopping` is set. Work in flight is waited for until the grace is over.
  */
 
-import { defined } from "../data/defined.js";
 import { type Reason, statusOf } from "../data/reasons.js";
 import { compactedAtRest, compactionRequested, dropCompaction } from "./asked-compaction.js";
 import { recover } from "./call-transition.js";
@@ -19,6 +18,7 @@ import { handedOff } from "./handoff.js";
 import { compacted, compactionStarted, modelFailed, modelFinished, prepared } from "./model-steps.js";
 import { markUntold, parentTold } from "./parent.js";
 import type { ReservedEventType } from "./reserved-events.js";
+import { infoOf, renamed } from "./session-info.js";
 import {
   type ActiveState,
   hasCalls,
@@ -83,10 +83,12 @@ function apply(state: State, event: Event): State {
         ? { ...state, interrupted: state.interrupted.filter((callKey) => callKey !== event.callKey) }
         : state;
     case "session_created":
-      return state.session === null ? { ...state, session: sessionOf(event) } : state;
+      return state.session === null ? { ...state, session: infoOf(event) } : state;
     case "history_added":
     case "data_changed":
       return state.session === null ? state : { ...state };
+    case "session_changed":
+      return state.session === null ? state : { ...state, session: renamed(state.session, event.title) };
     case "run_started":
       return startRun(state, event);
     case "run_queued":
@@ -116,6 +118,7 @@ type RunEvent = Exclude<
     | "session_created"
     | "history_added"
     | "data_changed"
+    | "session_changed"
     | "run_started"
     | "run_queued"
     | "abort_requested"
@@ -163,11 +166,6 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
       event satisfies EventOf<ReservedEventType>;
       return state;
   }
-}
-
-function sessionOf(event: EventOf<"session_created">): State["session"] {
-  const { agent, model, root, title, parent, top, principal } = event;
-  return { agent, model, ...defined({ root, title, parent, top, principal }) };
 }
 
 /** A run starts once: the id of a known run starts nothing, and a queued run starts only from the queue. */

@@ -119,6 +119,7 @@ export type LastSent = {
 export type UnseenEventType =
   | "session_created"
   | "data_changed"
+  | "session_changed"
   | "compaction_started"
   | "tool_waiting"
   | "restarted"

@@ -1,13 +1,22 @@
 /**
- * The public events of changes of a session's data: which keys, not what they hold.
+ * The public events of changes of the session itself: of its data, which keys, not what they hold; of its title and agent.
  */
+import { defined } from "../data/defined.js";
 import { type DataPatch, keysOf } from "../data/session-data.js";
 import type { EventOf } from "../machine/event.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** A change from outside. */
-export function changedData({ type, patch, by }: EventOf<"data_changed">): PublicEventBody {
-  return { type, keys: keysOf(patch), ...(by === undefined ? {} : { by }) };
+export function sessionEvent(event: EventOf<"data_changed" | "session_changed" | "handed_off">): PublicEventBody {
+  switch (event.type) {
+    case "data_changed":
+      return { type: event.type, keys: keysOf(event.patch), ...defined({ by: event.by }) };
+    case "session_changed":
+      return { type: event.type, ...defined({ title: event.title, by: event.by }) };
+    case "handed_off": {
+      const { type, runId, callKey, from, to } = event;
+      return { type, runId, callKey, from, to };
+    }
+  }
 }
 
 /** What a call changed with this entry, if it changed anything. */

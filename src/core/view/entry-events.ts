@@ -19,7 +19,7 @@ import type { Transcript } from "../transcript/transcript.js";
 import { compactedEvent, failedEvents } from "./attempt-events.js";
 import { callBodies, recoveryQuestions } from "./call-events.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
-import { changedData } from "./data-events.js";
+import { sessionEvent } from "./data-events.js";
 import { approvalsOf } from "./outcome.js";
 import type { PublicEvent, PublicEventBody } from "./public-event.js";
 import { abortEvents, endOf, failedHooks, messageEvent, restartedEvent, withdrawals } from "./run-events.js";
@@ -120,13 +120,13 @@ function bodiesOf(
     case "timer_fired":
       return callBodies(event, transcript, before, after, questions);
     case "data_changed":
-      return [changedData(event)];
+    case "session_changed":
+    case "handed_off":
+      return [sessionEvent(event)];
     case "abort_requested":
       return abortEvents(sessionId, event, before);
     case "restarted":
       return isTerminal(after) ? [] : [restartedEvent(event), ...recoveryQuestions(transcript, before, after)];
-    case "handed_off":
-      return [handedOver(event)];
     case "run_finished":
       return withdrawals(event, transcript);
     case "prepared":
@@ -227,8 +227,4 @@ function steeredEvents(
   const text = textOf(answer.message);
   const told = messageEvent(runId, answer);
   return text === "" ? [told, steered] : [{ type: "text", runId, modelCallIndex, text }, told, steered];
-}
-
-function handedOver({ type, runId, callKey, from, to }: EventOf<"handed_off">): PublicEventBody {
-  return { type, runId, callKey, from, to };
 }

@@ -202,6 +202,8 @@ export type PublicEventBody =
       readonly callKey?: string;
       readonly by?: string;
     }
+  /** Somebody gave the session another title. */
+  | { readonly type: "session_changed"; readonly title?: string; readonly by?: string }
   /** The session goes on with another agent. */
   | {
       readonly type: "handed_off";

@@ -13,7 +13,7 @@ import { createDemoModel } from "../demo/demo-model.js";
 import type { ImportPackage } from "./import-package.js";
 import { chatProblem, findLocalModels, type LocalModel, type ModelList, readModelList } from "./local-servers.js";
 import { fetchOnOwnConnection } from "./own-connection.js";
-import { addressOf, isLoopback, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
+import { addressOf, isLoopback, isOpenAi, knownProviders, type ProviderEnvironment, variable } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
 
 /** The default model of each provider. The first provider whose key is set is used. */
@@ -148,10 +148,6 @@ async function tryLocal(found: LocalModel, list: ModelList, choose: () => Promis
     if (error instanceof PawlError) return error.message;
     throw error;
   }
-}
-
-function isOpenAi(address: string): boolean {
-  return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }
 
 /**

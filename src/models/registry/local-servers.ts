@@ -54,7 +54,8 @@ export async function readModelList(address: string, list: ModelList): Promise<s
   return first;
 }
 
-async function chatModels(address: string, list: ModelList): Promise<readonly string[]> {
+/** The chat models that a server lists; none if no server answers in time. */
+export async function chatModels(address: string, list: ModelList): Promise<readonly string[]> {
   const answer = await askServer(`${baseOf(address)}/models`, list);
   return objectsIn(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
     // Servers also list embedding models, which cannot chat.

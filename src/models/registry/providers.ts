@@ -139,6 +139,11 @@ export function isLoopback(address: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127\./.test(hostname);
 }
 
+/** Whether an address is OpenAI's own. */
+export function isOpenAi(address: string): boolean {
+  return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
+}
+
 /** The value of a variable. An empty variable counts as not set. */
 export function variable(environment: ProviderEnvironment, name: string | undefined): string | undefined {
   const value = name === undefined ? undefined : environment[name]?.trim();

@@ -49,6 +49,7 @@ import { bindingOf } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
+import { createRenaming, type Renaming } from "./rename.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import type { SendOptions } from "./session-handle.js";
 import { sessionTools } from "./session-tools.js";
@@ -90,7 +91,7 @@ export type GivenAnswer = {
   readonly value?: Json;
 };
 
-type AnswersAndData = Answers & DataAccess;
+type AnswersAndData = Answers & DataAccess & Renaming;
 
 /** A session, for a process that carries nothing on. */
 export type ClientSession = AnswersAndData & {
@@ -232,6 +233,7 @@ function clientSession(id: string, place: Place): ClientSession {
     id,
     ...answering,
     ...createDataAccess(id, { store, makeId }, load, post),
+    ...createRenaming({ makeId }, load, post),
     answerTo: async (callKey, questionId) => {
       await loadKnown(store, id);
       return freeze(await answerTo(store, id, callKey, questionId));

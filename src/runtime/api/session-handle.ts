@@ -13,6 +13,7 @@ import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, StreamItem } from "../agent/stream-types.js";
 import type { CompactMethod } from "./compaction.js";
+import type { Renaming } from "./rename.js";
 import type { DataAccess } from "./session-data.js";
 
 /** The options of an input that is sent to a session. */
@@ -41,7 +42,7 @@ export type SendOptions = Pick<
 } & Sender &
   SteerOptions;
 
-type AnswersAndData = Answers & DataAccess;
+type AnswersAndData = Answers & DataAccess & Renaming;
 
 /**
  * A handle of a session. Reading an unknown session throws a PawlError `no_session`.

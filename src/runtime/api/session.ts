@@ -37,6 +37,7 @@ import { createAnswering } from "./answers.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { createCompact } from "./compaction.js";
+import { createRenaming } from "./rename.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
 import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
@@ -194,6 +195,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     },
     ...answering,
     ...createDataAccess(id, parts, known, postData),
+    ...createRenaming(parts, known, postData),
     compact: createCompact(id, {
       makeId,
       load: known,

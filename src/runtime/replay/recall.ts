@@ -188,6 +188,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "session_created":
       case "history_added":
       case "data_changed":
+      case "session_changed":
       case "run_started":
       case "run_queued":
       case "compaction_requested":

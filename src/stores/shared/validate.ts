@@ -73,7 +73,7 @@ const bodyFields: { readonly [Type in InboxBody["type"]]: Fields } = {
   history: { history: "object", session: "object" },
   child: { callKey: "string", childId: "string", askedAt: "number or null", seq: "number" },
   data: { patch: "object" },
-  session_change: {},
+  session_change: { title: "string" },
   rules_change: {},
   compaction_request: {},
 };

@@ -2,6 +2,7 @@
  * What a session is bound to: filters of lists, and the description of one session.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import type { Event } from "../../core/machine/event.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 import { alice, cases, claim, commit, message, restingSession, stateAt, t0 } from "./bench.js";
@@ -70,6 +71,27 @@ export const filtering = cases(["STOR-1"], {
     await commit(store, lease, 1, { ...boundTo({ title: "second", agent: "writer" }, 2), release: true });
     deepStrictEqual(await listed(store, { agent: "writer" }), ["s"]);
     deepStrictEqual((await store.list())[0]?.info, { agent: "writer", model: "scripted", title: "second" });
+  },
+  "a new title counts in lists when its event is committed, and its message may wait for that": async ({
+    store,
+    reopened,
+  }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, boundTo({ title: "first", root: "/work" }));
+    const body = { type: "session_change", title: "second", by: "Ada" } as const;
+    const posted = { id: "rename", at: t0, body };
+    strictEqual((await store.post("s", posted)).type, "posted");
+    deepStrictEqual(await store.inbox("s"), [posted]);
+    deepStrictEqual((await store.describe("s"))?.info?.title, "first");
+    const { type: _, ...change } = body;
+    const events: readonly Event[] = [{ type: "session_changed", ...change, at: t0 }];
+    await commit(store, lease, 1, { ...boundTo({ title: "second", root: "/work" }, 2), events, consume: ["rename"] });
+    const info = { agent: "coder", model: "scripted", root: "/work", title: "second" };
+    const again = await reopened();
+    deepStrictEqual((await again.describe("s"))?.info, info);
+    deepStrictEqual((await again.list())[0]?.info, info);
+    deepStrictEqual((await again.read("s")).at(-1)?.event, events[0]);
+    deepStrictEqual(await again.verify(), []);
   },
   "everything that a session is bound to comes back": async ({ store, reopened }) => {
     const info: SessionInfo = {

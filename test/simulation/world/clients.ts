@@ -47,6 +47,8 @@ export type Clients = {
   readonly answer: (process: Process) => void;
   readonly abort: (process: Process) => void;
   readonly compact: (process: Process) => void;
+  /** By the process that may drive the session, or by one that only posts. */
+  readonly rename: (process: Process, chance: Chance) => void;
   /** Answers a question of any session, by the lists of the store, without an agent. */
   readonly answerBelow: (process: Process) => void;
   /** Aborts any session, without an agent. */
@@ -173,6 +175,14 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
         return "asked for";
       }),
     compact: (process) => ask(process, "compact", async () => (await process.agent.session(sessionId).compact()).type),
+    rename(process, own) {
+      const title = `title ${number()}`;
+      const renamed = own.happens(0.5) ? process.agent.session(sessionId) : clientOf(process).session(sessionId);
+      ask(process, "rename", async () => {
+        await renamed.rename(title, { by: "somebody" });
+        return title;
+      });
+    },
     answerBelow: (process) =>
       ask(process, "answer below", async () => {
         const waiting: StoredApproval[] = [];

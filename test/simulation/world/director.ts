@@ -56,6 +56,8 @@ export type OwnHabits = {
   readonly extras: Extras;
   /** Whether somebody asks for compactions; a chance: at which turns. */
   readonly asking: Chance | null;
+  /** Somebody gives the session other titles. */
+  readonly renaming: Chance | null;
   /** Whether somebody watches a family; a chance: at which turns. */
   readonly watching: Chance | null;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
@@ -66,12 +68,14 @@ export function ownHabitsOf(seed: number): OwnHabits {
   const family = createChance(seed ^ 0x2545f491);
   const watching = createChance(seed ^ 0x27d4eb2f);
   const asking = createChance(seed ^ 0x165667b1);
+  const renaming = createChance(seed ^ 0x2c1b3c6d);
   return {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
     family: familyHabitsOf(family),
     hasSlowSchemas: family.happens(0.3),
     watching: watching.happens(0.5) ? watching : null,
     asking: asking.happens(0.3) ? asking : null,
+    renaming: renaming.happens(0.2) ? renaming : null,
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
     extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
   };
@@ -82,6 +86,7 @@ export const noOwnHabits: OwnHabits = {
   family: null,
   watching: null,
   asking: null,
+  renaming: null,
   hasSlowSchemas: false,
   stepped: [],
   extras: { chance: createChance(0), ...noExtras },
@@ -207,6 +212,7 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   if (chance.happens(temper.say)) speak(world, clients, one);
   if (chance.happens(temper.abort)) clients.abort(one);
   if (temper.habits.window !== null && temper.own.asking?.happens(0.05) === true) clients.compact(one);
+  if (temper.own.renaming?.happens(0.02) === true) clients.rename(one, temper.own.renaming);
   if (temper.own.family !== null) attend(world, temper, clients, one);
   if (isWaitedFor(world, clients, one) && chance.happens(temper.impatience)) interfere(world, clients, one);
   if (chance.happens(temper.shutDown)) clients.shutDown(one);

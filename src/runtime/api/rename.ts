@@ -1,0 +1,61 @@
+/**
+ * Gives a session another title.
+ */
+import { anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
+import { checkJson } from "../../core/data/json.js";
+import type { InboxBody } from "../../core/machine/inbox.js";
+import type { State } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
+import type { MakeId } from "../../ports/clock.js";
+import { checkWords } from "./check-answer.js";
+
+/** The title of a session, for code outside its runs. */
+export type Renaming = {
+  /**
+   * Gives the session a title in place of the first words of its first request: 1 to 200 characters. Blanks and line
+   * breaks become single spaces. Models do not see it. Resolves when it is durable: in the log if the session is driven
+   * here, and otherwise in the session's inbox.
+   * @throws PawlError `no_session`, `bad_input`
+   */
+  readonly rename: (title: string, options?: { readonly by?: string }) => Promise<void>;
+};
+
+type RenameOptions = NonNullable<Parameters<Renaming["rename"]>[1]>;
+
+const optionRules: OptionTable<RenameOptions> = { by: anything };
+
+/** Characters of a title. It is in every row of the log, and in every list. */
+const maxTitle = 200;
+
+/** @param load the state of the session; throws `no_session` if there is none */
+export function createRenaming(
+  { makeId }: { readonly makeId: MakeId },
+  load: () => Promise<State>,
+  post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>,
+): Renaming {
+  return {
+    async rename(given, options = {}) {
+      checkOptions("rename()", optionRules, options, { code: "bad_input", otherNames: { user: "by" } });
+      const { by } = options;
+      checkWords({ by });
+      const title = titleFrom(given);
+      await post(`session/${makeId()}`, { type: "session_change", title, ...defined({ by }) }, await load());
+    },
+  };
+}
+
+function titleFrom(given: unknown): string {
+  if (typeof given !== "string") throw new PawlError("bad_input", "A session's title must be a text.");
+  // A longer text is refused anyway: only so much of it is looked at.
+  const title = given
+    .slice(0, 100 * maxTitle)
+    .replace(/\s+/g, " ")
+    .trim();
+  if (title === "") throw new PawlError("bad_input", "A session's title must have at least one letter.");
+  if (title.length > maxTitle || given.length > 100 * maxTitle)
+    throw new PawlError("bad_input", `A session's title may have ${maxTitle} characters. This one has more.`);
+  const checked = checkJson(title, { maxBytes: 8 * maxTitle });
+  if (!checked.ok) throw new PawlError("bad_input", `The title cannot be stored: ${checked.error}`);
+  return title;
+}
