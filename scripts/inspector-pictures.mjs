@@ -101,7 +101,7 @@ else {
   );
 }
 
-/** Draws the sheets in Chromium: light above dark, wide to narrow. Gives their size together. */
+/** Draws the sheets, and the strip of the README, in Chromium. Gives their size together. */
 async function writeSheets() {
   const { chromium: playwright } = createRequire(resolve("scripts/checks/package.json"))("playwright-core");
   const browser = await playwright.launch({ executablePath: chromium(), args: ["--no-sandbox", "--disable-gpu"] });
@@ -110,38 +110,59 @@ async function writeSheets() {
   let bytes = 0;
   try {
     const page = await browser.newPage();
-    for (const screen of screens) {
-      const images = picturesOf(screen).map((name) => readFileSync(join(taken, `${name}.png`), "base64"));
-      const sheet = Buffer.from(await page.evaluate(drawSheet, { images, sizes }), "base64");
-      writeFileSync(join(sheets, `${screen}.webp`), sheet);
+    const draw = async (file, given) => {
+      const images = given.names.map((name) => readFileSync(join(taken, `${name}.png`), "base64"));
+      const sheet = Buffer.from(await page.evaluate(drawSheet, { ...given, images }), "base64");
+      writeFileSync(join(pages, file), sheet);
       bytes += sheet.length;
-    }
+    };
+    for (const screen of screens) await draw(`screens/${screen}.webp`, sheetOf(screen));
+    await draw("strip.webp", stripOf(["session-wide-light", "waterfall-middle-dark", "approval-narrow-light"]));
   } finally {
     await browser.close();
   }
   return bytes;
 }
 
-/** Runs in the page. Gives a WebP: a PNG of the same is three to four times as large. */
-async function drawSheet({ images, sizes }) {
+/** Where each of the six pictures of a screen is: light above dark, wide to narrow. */
+function sheetOf(screen) {
   const [scale, gap] = [0.6, 16];
-  const height = Math.max(...sizes.map(([, , high]) => high));
+  const tallest = Math.max(...sizes.map(([, , high]) => high)) * scale;
+  let left = gap;
+  const places = sizes.flatMap(([, wide, high]) => {
+    const at = [0, 1].map((row) => [left, gap + row * (tallest + gap), wide * scale, high * scale]);
+    left += wide * scale + gap;
+    return at;
+  });
+  return { names: picturesOf(screen), places, width: left, height: 2 * tallest + 3 * gap };
+}
+
+/** Pictures beside each other, of one height. */
+function stripOf(names) {
+  const [height, gap] = [560, 12];
+  let left = gap;
+  const places = names.map((name) => {
+    const [, wide, high] = sizes.find(([size]) => name.includes(`-${size}-`));
+    const width = Math.round((wide * height) / high);
+    left += width + gap;
+    return [left - width - gap, gap, width, height];
+  });
+  return { names, places, width: left, height: height + 2 * gap };
+}
+
+/** Runs in the page. Gives a WebP: a PNG of the same is three to four times as large. */
+async function drawSheet({ images, places, width, height }) {
   const canvas = document.createElement("canvas");
-  canvas.width = sizes.reduce((sum, [, wide]) => sum + wide * scale + gap, gap);
-  canvas.height = 2 * height * scale + 3 * gap;
+  [canvas.width, canvas.height] = [width, height];
   const context = canvas.getContext("2d");
   context.imageSmoothingQuality = "high";
   context.fillStyle = "#8a8f98";
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  let left = gap;
-  for (const [index, [, wide, high]] of sizes.entries()) {
-    for (const row of [0, 1]) {
-      const image = new Image();
-      image.src = `data:image/png;base64,${images[index * 2 + row]}`;
-      await image.decode();
-      context.drawImage(image, left, gap + row * (height * scale + gap), wide * scale, high * scale);
-    }
-    left += wide * scale + gap;
+  context.fillRect(0, 0, width, height);
+  for (const [index, place] of places.entries()) {
+    const image = new Image();
+    image.src = `data:image/png;base64,${images[index]}`;
+    await image.decode();
+    context.drawImage(image, ...place);
   }
   return canvas.toDataURL("image/webp", 0.85).split(",")[1];
 }
