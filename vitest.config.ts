@@ -9,12 +9,25 @@
  * test/requirements-reporter.ts.
  */
 import { resolve } from "node:path";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { requirementsReporter } from "./test/requirements-reporter.js";
 
 const inContinuousIntegration = process.env.CI !== undefined;
 
+/** Finds clients where `npm run next-majors` has installed the newest, in place of those in node_modules. */
+const clients = process.env.PAWL_CLIENTS;
+const newestClients: NonNullable<ViteUserConfig["plugins"]>[number] = {
+  name: "newest-clients",
+  enforce: "pre",
+  resolveId(source) {
+    if (clients === undefined || !/^@(?:agentclientprotocol\/sdk|modelcontextprotocol\/client)\b/.test(source))
+      return null;
+    return this.resolve(source, resolve(clients, "index.js"), { skipSelf: true });
+  },
+};
+
 export default defineConfig({
+  plugins: [newestClients],
   test: {
     setupFiles: ["test/setup.ts"],
     pool: "forks",

@@ -18,8 +18,10 @@ import { startPageServer } from "./chat/page-server.mjs";
 import { chromium } from "./chromium.mjs";
 import { installOnDemand } from "./install-on-demand.mjs";
 
-const { values } = parseArgs({ options: { pictures: { type: "string" } } });
-const folder = resolve("examples/chat");
+const { values } = parseArgs({
+  options: { pictures: { type: "string" }, folder: { type: "string", default: "examples/chat" } },
+});
+const folder = resolve(values.folder);
 const timeout = 20_000;
 /** An answer that waits in the middle. */
 const halves = ["The first half of a long answer, with many words so that they are shown, and then ", "the end of it."];
@@ -28,7 +30,8 @@ installOnDemand(
   "scripts/checks",
   "what only checks and long tests need into scripts/checks/node_modules (about 150 MB)",
 );
-installOnDemand(folder, "the packages of examples/chat");
+// A copy elsewhere has its packages: scripts/next-majors.mjs.
+if (folder === resolve("examples/chat")) installOnDemand(folder, "the packages of examples/chat");
 const types = npm("types");
 await npm("build");
 

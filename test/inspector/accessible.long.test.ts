@@ -5,8 +5,10 @@ import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
+import { accessibilityTree, nodesOf } from "./accessibility-tree.js";
 import { openBrowser, openInspector, type Page } from "./browser.js";
 import { mender, writeWaiting } from "./desk.js";
+import { nested } from "./family.js";
 import { outsideOf, paleIn } from "./look.js";
 
 async function openWaiting() {
@@ -93,10 +95,61 @@ test("the list of steps holds options and groups of them, and counts the options
   expect(counted).toEqual(counted.map((_, index) => [`${index + 1}`, `${counted.length}`]));
 });
 
+test(
+  "the list of sessions is a tree of rows: each says its level, and has its links and buttons",
+  verifies("UI-2"),
+  async () => {
+    const store = createMemoryStore();
+    await nested(store, 3).run("How does the queue drain?", { sessionId: "lead" });
+    const rig = await serverOfTest({ store, agents: [], ui: true });
+    const { page, context } = await openInspector(await openBrowser(), rig);
+    const list = async () => {
+      const all = nodesOf(await accessibilityTree(context, page));
+      const [grid, ...others] = all.filter(({ role }) => role === "treegrid");
+      if (grid === undefined || others.length > 0) throw new Error("the page has no single list of sessions");
+      const [head, ...rows] = nodesOf(grid).filter(({ role }) => role === "row");
+      return {
+        name: grid.name,
+        columns: nodesOf(head)
+          .filter(({ role }) => role === "columnheader")
+          .map(({ name }) => name),
+        rows: rows.map((row) => {
+          const { level, expanded, selected } = row;
+          const used = nodesOf(row).filter(({ role }) => role === "link" || role === "button");
+          return { level, expanded, selected, used: used.map(({ role, name }) => `${role} ${name}`) };
+        }),
+        cells: rows.map((row) => nodesOf(row).filter(({ role }) => role === "gridcell").length),
+      };
+    };
+    const lead = { level: 1, selected: true, used: [/^link How does the queue drain\?/, "button Show child sessions"] };
+    await page.getByText("▸ children").waitFor();
+    const columns = ["Session", "Agent", "Status", "Steps", "Tokens", "Cost", "Active"];
+    const [folded] = [await list()];
+    expect(folded).toMatchObject({ name: "Sessions", columns, cells: [7] });
+    expect(folded.rows).toEqual([rowLike({ ...lead, expanded: false })]);
+    await page.keyboard.press("ArrowRight");
+    await page.locator("#session-1").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("ArrowRight");
+    await page.locator("#session-2").waitFor();
+    const { rows, cells } = await list();
+    expect(cells).toEqual([7, 7, 7]);
+    expect(rows).toEqual([
+      rowLike({ level: 1, selected: false, expanded: true, used: [/^link How does/, "button Hide child sessions"] }),
+      rowLike({ level: 2, selected: true, expanded: true, used: [/^link Find out/, "button Hide child sessions"] }),
+      rowLike({ level: 3, selected: false, expanded: undefined, used: [/^link Find out/] }),
+    ]);
+  },
+);
+
+function rowLike({ used, ...row }: { readonly used: readonly (string | RegExp)[]; readonly [name: string]: unknown }) {
+  return { ...row, used: used.map((one) => expect.stringMatching(one)) };
+}
+
 test("whatever can be used has a name, on every screen", verifies("UI-2"), async () => {
   const { page, at, session } = await openWaiting();
   const screens: readonly (readonly [path: string, selector: string, key?: string])[] = [
-    ["", "main.sessions [role=row], main.sessions [role=option]"],
+    ["", "main.sessions #session-0"],
     [session, ".line.step.selected"],
     [session, ".token-bar", "r"],
     [session, "main.log .line.event", "l"],
@@ -113,6 +166,9 @@ test("whatever can be used has a name, on every screen", verifies("UI-2"), async
     await page.locator(selector).first().waitFor();
     const elements = await elementsOf(page);
     expect(elements.length, selector).toBeGreaterThan(10);
+    // Assistive technology is not told of what stands in an option.
+    const hidden = "[role=option] :is(a, button, input, select, textarea, summary, [tabindex])";
+    expect(await page.locator(hidden).count(), selector).toBe(0);
     expect(
       elements.filter((one) => mustBeNamed.test(one)),
       selector,

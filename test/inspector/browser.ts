@@ -58,6 +58,11 @@ export type Context = {
   readonly newPage: () => Promise<Page>;
   readonly close: () => Promise<void>;
   readonly setDefaultTimeout: (ms: number) => void;
+  /** The protocol of DevTools. */
+  readonly newCDPSession: (page: Page) => Promise<{
+    readonly send: (method: string) => Promise<unknown>;
+    readonly detach: () => Promise<void>;
+  }>;
   readonly setOffline: (isOffline: boolean) => Promise<void>;
   readonly on: (event: string, listener: (given: never) => void) => void;
 };

@@ -2,38 +2,11 @@
  * Child sessions in the inspector: inside the call that started them, folded under their parent, and in its cost.
  */
 import { expect, test } from "vitest";
-import { type Agent, createAgent, createMemoryStore, type Store } from "../../src/index.js";
-import { createScriptedModel } from "../../src/testing/index.js";
+import { createMemoryStore } from "../../src/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 import { look, openBrowser, openInspector } from "./browser.js";
-import { readFile } from "./desk.js";
-
-const usage = { inputTokens: 1_200, outputTokens: 80, costUsd: 0.0048 };
-
-/** An agent whose agent has an agent, and so on. The last one reads a file, and its price is not known. */
-function nested(store: Store, depth: number): Agent {
-  const names = ["lead", "planner", "researcher", "reader", "clerk"];
-  const name = names[names.length - depth] ?? "clerk";
-  const below = depth === 1 ? null : nested(store, depth - 1);
-  const call =
-    below === null
-      ? { name: "read_file", input: { path: "src/queue.ts" } }
-      : { name: below.options.name ?? "", input: { task: `Find out how the queue drains (${depth - 1})` } };
-  const steps =
-    below === null
-      ? [{ text: "I read it.", calls: [call] }, { text: "It takes one item at a time." }]
-      : [
-          { text: `The ${name} asks the next one.`, calls: [call], usage },
-          { text: `The ${name} knows: one item at a time.`, usage },
-        ];
-  return createAgent({
-    name,
-    store,
-    model: createScriptedModel(steps, { id: below === null ? "some/unpriced" : "some/llm-large" }),
-    tools: below === null ? [readFile] : [below.asTool({ description: "Finds something out." })],
-  });
-}
+import { nested } from "./family.js";
 
 test("shows a child five deep inside its calls, under its parent and in the cost", verifies("UI-1#more"), async () => {
   const store = createMemoryStore();

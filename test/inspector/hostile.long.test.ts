@@ -1,13 +1,19 @@
 /**
  * Texts of strangers in the inspector: whatever models, tools, people and failures say, the page shows it as text.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
+import { loadInto, type Recording } from "../golden/recording.js";
 import { serverOfTest } from "../server/rig.js";
 import { hostileText as corpus } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
 import { type Opened, openBrowser, openInspector } from "./browser.js";
+
+/** Logs with every event of a session but one. */
+const recordings = "test/golden/v2";
 
 const write = defineTool({
   name: "write",
@@ -109,6 +115,42 @@ describe("text of strangers", () => {
     await page.getByRole("option", { name: /Denied by token/ }).click();
     await page.getByText("What was asked").waitFor();
     await harmless();
+  });
+
+  test("is text in every text of every event of the recorded logs", {
+    ...verifies("UI-3", "SEC-18#page"),
+    timeout: 300_000,
+  }, async () => {
+    const browser = await openBrowser();
+    const types = new Set<string>();
+    for (const name of readdirSync(recordings)) {
+      const store = createMemoryStore();
+      const recording: Recording = JSON.parse(readFileSync(join(recordings, name), "utf8"));
+      await loadInto(store, recording);
+      const session = (id: string) => createClient({ store }).session(id);
+      for (const { sessionId } of recording.sessions)
+        for await (const { type } of session(sessionId).events({ follow: false })) types.add(type);
+      // Whatever text the server gives out is the corpus. Single words stay: names of fields are among them.
+      const redact = (text: string) => (/^\w{1,40}$/.test(text) ? text : corpus);
+      const rig = await serverOfTest({ store, agents: [], ui: true, redact });
+      const opened = await openInspector(browser, rig);
+      const { page, context } = opened;
+      for (const { sessionId } of recording.sessions) {
+        const { events } = (await rig.ask("GET", `/v1/sessions/${sessionId}/events?limit=500`)).json;
+        await page.goto(`${rig.url}/#/sessions/${sessionId}`);
+        await page.locator(".session-head h1").waitFor();
+        await page.goto(`${rig.url}/#/sessions/${sessionId}/log`);
+        await page.locator(".event-detail").waitFor();
+        for (const _ of events) await page.keyboard.press("j");
+        await page.getByText("pwned").first().waitFor();
+        await isHarmless(opened, rig.url);
+      }
+      await context.close();
+    }
+    const source = readFileSync("src/core/view/public-event.ts", "utf8");
+    const known = new Set([...source.matchAll(/type: "([a-z_]+)"/g)].map(([, type = ""]) => type));
+    // No recording has a hook that fails.
+    expect([...known].filter((type) => !types.has(type))).toEqual(["hook_failed"]);
   });
 
   test("cannot become markup, because the browser parses none", verifies("UI-3"), async () => {

@@ -48,6 +48,15 @@ test("shows 10,000 steps with few rows in the document, and goes anywhere by key
   const selected = () => page.evaluate<string>('document.querySelector(".line.selected .index")?.textContent ?? ""');
   expect(await selected()).toBe(String(steps));
   await page.getByText("Loading steps…").waitFor({ state: "hidden", timeout: 60_000 });
+  // The end that is followed stays in view when the window gets smaller.
+  await page.setViewportSize({ width: 1024, height: 500 });
+  const isInView = () =>
+    page.evaluate<boolean>(`(() => {
+      const [row, list] = [".line.selected", ".windowed"].map((one) => document.querySelector(one)?.getBoundingClientRect());
+      return row !== undefined && row.bottom <= list.bottom + 1;
+    })()`);
+  await expect.poll(isInView).toBe(true);
+  await page.setViewportSize({ width: 1440, height: 900 });
   await lookAt(page, "many-steps");
   await page.keyboard.press("Home");
   await page.getByRole("heading", { name: "Step 1", exact: true }).waitFor();

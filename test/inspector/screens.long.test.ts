@@ -39,9 +39,11 @@ test("shows sessions, steps, a request, the log and what waits", async () => {
   await page.keyboard.press("e");
   await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
   await look(page, "edit");
+  await page.keyboard.press("Escape");
   await page.goto(`${rig.url}/#/approvals`);
   await page.getByRole("option", { name: /edit_file/ }).click();
   await page.locator(".approval-detail").getByText("What will run").waitFor();
+  await page.getByRole("button", { name: /^Approve/ }).waitFor();
   await look(page, "approval");
   expect(problems).toEqual([]);
 });

@@ -3,145 +3,15 @@
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, errorCodes, PawlError } from "../../src/index.js";
+import { errorCodes, PawlError } from "../../src/index.js";
 import { serverCodes } from "../../src/server/index.js";
 import { errorAnswer, ServerError, statusOf } from "../../src/server/server-error.js";
-import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
+import { begin, requests, rigOptions } from "./every-route.js";
 import { codesIn, createAnswerCheck, type OpenApiDocument, statusesIn } from "./open-api-checks.js";
 import { type Rig, serverOfTest } from "./rig.js";
 
-const external = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
-const pay = defineTool({
-  name: "pay",
-  description: "Pays.",
-  input: { type: "object" },
-  needsApproval: true,
-  execute: () => "paid",
-});
-
-async function rigOfAll(): Promise<Rig> {
-  const store = createMemoryStore();
-  const script = createScriptedModel(({ messages }) => {
-    const last = messages.at(-1);
-    if (last?.role !== "user") return { text: "Done." };
-    const said = JSON.stringify(last.parts);
-    return said.includes("Pay")
-      ? { calls: [{ name: "pay" }] }
-      : said.includes("Look")
-        ? { calls: [{ name: "look" }] }
-        : { text: "Done." };
-  });
-  const agent = createAgent({ name: "all", store, model: script, tools: [pay, external] });
-  return serverOfTest({ store, agents: [agent], limits: { changesPerMinute: 1_000 } });
-}
-
-type Ask = Rig["ask"];
-type Made = { readonly id: string; readonly runId: string };
-
-/** A session with one run of this input, at rest or waiting. */
-async function begin(ask: Ask, input: string): Promise<Made> {
-  const { sessionId: id, runId } = (await ask("POST", "/v1/sessions", { agent: "all", input })).json;
-  await ask("GET", `/v1/sessions/${id}/runs/${runId}?wait=30`);
-  return { id, runId };
-}
-
-async function waiting(ask: Ask, input: string) {
-  const made = await begin(ask, input);
-  const { callKey, inputHash } = (await ask("GET", `/v1/sessions/${made.id}`)).json.waiting[0];
-  return { ...made, callKey, inputHash };
-}
-
-/** A request of each route that it answers as described. */
-const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promise<{ readonly status: number }> } = {
-  "GET /health": (ask) => ask("GET", "/health"),
-  "GET /ready": (ask) => ask("GET", "/ready"),
-  "GET /metrics": (ask) => ask("GET", "/metrics"),
-  "GET /openapi.json": (ask) => ask("GET", "/openapi.json"),
-  "GET /v1/agents": (ask) => ask("GET", "/v1/agents"),
-  "GET /v1/sessions": async (ask) => {
-    await begin(ask, "Go.");
-    return ask("GET", "/v1/sessions?limit=1");
-  },
-  "POST /v1/sessions": (ask) => ask("POST", "/v1/sessions", { agent: "all", input: "Go." }),
-  "GET /v1/sessions/{id}": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}`),
-  "DELETE /v1/sessions/{id}": async (ask) => {
-    const { id } = await begin(ask, "Go.");
-    await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
-    return ask("DELETE", `/v1/sessions/${id}`);
-  },
-  "GET /v1/sessions/{id}/messages": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/messages`),
-  "POST /v1/sessions/{id}/fork": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/fork`, {}),
-  "POST /v1/sessions/{id}/runs": async (ask) =>
-    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/runs`, { input: "More." }),
-  "GET /v1/sessions/{id}/runs/{runId}": async (ask) => {
-    const { id, runId } = await begin(ask, "Go.");
-    return ask("GET", `/v1/sessions/${id}/runs/${runId}`);
-  },
-  "POST /v1/sessions/{id}/steer": async (ask) => {
-    const { id } = await begin(ask, "Pay.");
-    return ask("POST", `/v1/sessions/${id}/steer`, { input: "Hurry." });
-  },
-  "POST /v1/sessions/{id}/abort": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Pay.")).id}/abort`, {}),
-  "POST /v1/sessions/{id}/answers": async (ask) => {
-    const { id, callKey, inputHash } = await waiting(ask, "Pay.");
-    return ask("POST", `/v1/sessions/${id}/answers`, { callKey, inputHash, decision: { type: "approve" } });
-  },
-  "POST /v1/sessions/{id}/results": async (ask) => {
-    const { id, callKey } = await waiting(ask, "Look.");
-    return ask("POST", `/v1/sessions/${id}/results`, { callKey, output: "seen" });
-  },
-  "GET /v1/approvals/answered": async (ask) => ask("GET", "/v1/approvals/answered"),
-  "GET /v1/approvals": async (ask) => {
-    await begin(ask, "Pay.");
-    return ask("GET", "/v1/approvals");
-  },
-  "GET /v1/sessions/{id}/events": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/events`),
-  "GET /v1/sessions/{id}/stream": async (ask) =>
-    ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/stream?until=run`),
-  "GET /v1/stream": async (_, { url, token }) => {
-    const left = new AbortController();
-    const headers = { authorization: `Bearer ${token}` };
-    const { status } = await fetch(`${url}/v1/stream`, { headers, signal: left.signal });
-    left.abort();
-    return { status };
-  },
-  "GET /v1/sessions/{id}/entries": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/entries`),
-  "GET /v1/sessions/{id}/blobs/{hash}": async (ask, { store }) => {
-    const { id } = await begin(ask, "Go.");
-    return ask("GET", `/v1/sessions/${id}/blobs/${await store.putBlob(id, new Uint8Array([1, 2, 3]))}`);
-  },
-  "GET /v1/sessions/{id}/trace": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/trace`),
-  "GET /v1/sessions/{id}/steps": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Pay.")).id}/steps`),
-  "GET /v1/sessions/{id}/find": async (ask) => {
-    const { id } = await begin(ask, "Hello");
-    return ask("GET", `/v1/sessions/${id}/find?q=HELL`);
-  },
-  "GET /v1/sessions/{id}/requests/{runId}/{index}": async (ask) => {
-    const { id, runId } = await begin(ask, "Go.");
-    return ask("GET", `/v1/sessions/${id}/requests/${runId}/1`);
-  },
-  "POST /v1/sessions/{id}/replay": async (ask) =>
-    ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/replay`, {}),
-  "POST /v1/chat": (ask) =>
-    ask("POST", "/v1/chat", {
-      id: "c",
-      messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go." }] }],
-    }),
-  "GET /v1/chat/{chat}/stream": (ask) => ask("GET", "/v1/chat/never/stream"),
-  "GET /v1/chat/{chat}/messages": (ask) => ask("GET", "/v1/chat/never/messages"),
-  "POST /v1/agui/{agent}": (ask) =>
-    ask("POST", "/v1/agui/all", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Go." }] }),
-  "POST /mcp": (ask) =>
-    ask(
-      "POST",
-      "/mcp",
-      { jsonrpc: "2.0", id: 1, method: "tools/list" },
-      { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" },
-    ),
-  "POST /v1/ui/session": (ask, { server }) => ask("POST", "/v1/ui/session", { code: server.createStartCode() }),
-  "POST /v1/ui/codes": (ask) => ask("POST", "/v1/ui/codes", {}),
-};
+const rigOfAll = () => serverOfTest(rigOptions());
 
 const documentOf = async ({ ask }: Rig) => (await ask("GET", "/openapi.json")).json as OpenApiDocument;
 

@@ -198,4 +198,57 @@ describe("a process that does not hold a session", () => {
     expect((await other.ask("DELETE", path)).status).toBe(204);
     expect((await holder.ask("GET", path)).status).toBe(404);
   });
+
+  test("reads it as the holder does, by every route, in the middle of a message", verifies("SRV-3"), async () => {
+    const processes = await createProcesses();
+    const [holder, other] = await Promise.all([processes.start({ stops: [20] }), processes.start({ work: false })]);
+    const { sessionId, runId, stream } = await begun(other, "work");
+    const watched = processes.watch([other], stream);
+    await holder.stands(20);
+    const hash = await processes.store.putBlob(sessionId, new TextEncoder().encode("kept"));
+    const { paths } = (await other.ask("GET", "/openapi.json")).json as { paths: Record<string, object> };
+    const reads = Object.keys(paths)
+      .filter((path) => Object.hasOwn(paths[path] ?? {}, "get") && !/stream|live|chat|health|ready|metrics/.test(path))
+      .map((path) =>
+        path
+          .replace("{id}", sessionId)
+          .replace("{runId}", runId)
+          .replace("{index}", "1")
+          .replace("{hash}", hash)
+          .replace(/find$/, "find?q=nothing"),
+      );
+    expect(reads.length).toBeGreaterThanOrEqual(14);
+    for (const path of reads) {
+      const before = await holder.ask("GET", path);
+      const there = await other.ask("GET", path);
+      const after = await holder.ask("GET", path);
+      expect([there.status, after.status], path).toEqual([before.status, before.status]);
+      expect(there.status, path).toBeLessThan(300);
+      expectBetween([before.json, after.json], there.json, path);
+    }
+    holder.go();
+    await watched.end;
+    await expectWhole(processes, sessionId, watched.frames);
+  });
 });
+
+/** What the holder said before and after is what the other one said between, but for times that go on. */
+function expectBetween([before, after]: readonly [unknown, unknown], there: unknown, path: string): void {
+  if (typeof before === "number" && typeof after === "number" && before !== after) {
+    expect(there, path).toBeGreaterThanOrEqual(before);
+    expect(there, path).toBeLessThanOrEqual(after);
+    return;
+  }
+  const parts = [before, after, there].map((one) =>
+    typeof one === "object" && one !== null ? Object.entries(one) : null,
+  );
+  const [first, last, between] = parts;
+  if (!first || !last || !between) {
+    expect([after, there], path).toEqual([before, before]);
+    return;
+  }
+  const namesOf = (entries: typeof first) => entries.map(([name]) => name);
+  expect([namesOf(last), namesOf(between)], path).toEqual([namesOf(first), namesOf(first)]);
+  for (const [index, [name, value]] of first.entries())
+    expectBetween([value, last[index]?.[1]], between[index]?.[1], `${path} ${name}`);
+}

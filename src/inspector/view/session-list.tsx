@@ -1,6 +1,7 @@
 /**
  * The sessions, newest first: what each is, how far it is, and what it costs.
  */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListedSession } from "../../server/client/index.js";
 import { type AppState, type ListRow, rowsOf } from "../state/app-state.js";
@@ -146,35 +147,50 @@ function Table({
 }) {
   const current = useRef<HTMLDivElement>(null);
   useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [selected]);
+  // Rows hold links and buttons. An option of a listbox may hold none: assistive technology would not be told of them.
   return (
-    <div class="table" role="listbox" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
-      <div class="row head" aria-hidden="true">
+    <div class="table" role="treegrid" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
+      <div class="row head" role="row" tabIndex={-1}>
         <span />
-        <span>Session</span>
-        <span>Agent</span>
-        <span>Status</span>
-        <span class="right">Steps</span>
-        <span class="right">Tokens</span>
-        <span class="right">Cost</span>
-        <span class="right">Active</span>
+        {columns.map(({ name, isRight }) => (
+          <span role="columnheader" tabIndex={-1} class={isRight ? "right" : ""} key={name}>
+            {name}
+          </span>
+        ))}
       </div>
-      {rows.map((row, index) => (
-        <div
-          key={row.session.sessionId}
-          id={`session-${index}`}
-          role="option"
-          tabIndex={-1}
-          aria-selected={index === selected}
-          class={index === selected ? "row selected" : "row"}
-          ref={index === selected ? current : null}
-          onPointerDown={() => onSelect(index)}
-        >
-          <SessionRow row={row} isUnfolded={unfolded.has(row.session.sessionId)} />
-        </div>
-      ))}
+      {rows.map((row, index) => {
+        const { sessionId, hasChildren } = row.session;
+        const isUnfolded = unfolded.has(sessionId);
+        return (
+          <div
+            key={sessionId}
+            id={`session-${index}`}
+            role="row"
+            tabIndex={-1}
+            aria-level={row.depth + 1}
+            aria-expanded={hasChildren ? isUnfolded : undefined}
+            aria-selected={index === selected}
+            class={index === selected ? "row selected" : "row"}
+            ref={index === selected ? current : null}
+            onPointerDown={() => onSelect(index)}
+          >
+            <SessionRow row={row} isUnfolded={isUnfolded} />
+          </div>
+        );
+      })}
     </div>
   );
 }
+
+const columns = [
+  { name: "Session", isRight: false },
+  { name: "Agent", isRight: false },
+  { name: "Status", isRight: false },
+  { name: "Steps", isRight: true },
+  { name: "Tokens", isRight: true },
+  { name: "Cost", isRight: true },
+  { name: "Active", isRight: true },
+] as const;
 
 function FoldButton({ sessionId, isUnfolded }: { readonly sessionId: string; readonly isUnfolded: boolean }) {
   const inspector = useInspector();
@@ -194,6 +210,22 @@ function FoldButton({ sessionId, isUnfolded }: { readonly sessionId: string; rea
   );
 }
 
+function Cell({
+  children,
+  ...rest
+}: {
+  readonly children: ComponentChildren;
+  readonly class: string;
+  readonly title?: string;
+  readonly style?: { readonly paddingInlineStart: string };
+}) {
+  return (
+    <span role="gridcell" tabIndex={-1} {...rest}>
+      {children}
+    </span>
+  );
+}
+
 function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: ListRow; readonly isUnfolded: boolean }) {
   const { sessionId, info, status, activity, updatedAt, lastRun } = session;
   const usage = lastRun?.usage;
@@ -203,26 +235,26 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
   return (
     <>
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
-      <span class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
+      <Cell class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
         <RouteLink to={routeTo(session)} tabIndex={-1}>
           <span dir="auto">{oneLine(info?.title ?? "") || "Without a title"}</span>
           <span class="id mono">{sessionId.slice(0, 8)}</span>
         </RouteLink>
         {session.hasChildren && <FoldButton sessionId={sessionId} isUnfolded={isUnfolded} />}
-      </span>
-      <span class="dim cut agent">{info?.agent ?? ""}</span>
-      <span class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : statusWord(status)}</span>
-      <span class="right num steps" title={lastRun === null ? "" : "Steps of the last run"}>
+      </Cell>
+      <Cell class="dim cut agent">{info?.agent ?? ""}</Cell>
+      <Cell class={isWaiting ? "state waits" : `state ${status}`}>{isWaiting ? "waits" : statusWord(status)}</Cell>
+      <Cell class="right num steps" title={lastRun === null ? "" : "Steps of the last run"}>
         {lastRun === null ? "" : whole(lastRun.steps)}
         {lastRun !== null && <span class="unit">{lastRun.steps === 1 ? " step" : " steps"}</span>}
-      </span>
-      <span class="right num tokens" title={`${whole(isUnknown ? null : sum)} tokens in the last run`}>
+      </Cell>
+      <Cell class="right num tokens" title={`${whole(isUnknown ? null : sum)} tokens in the last run`}>
         {lastRun === null ? "" : short(isUnknown ? null : sum)}
-      </span>
-      <span class="right num cost">{lastRun === null ? "" : cost(usage?.costUsd, usage?.partial)}</span>
-      <span class="right dim">
+      </Cell>
+      <Cell class="right num cost">{lastRun === null ? "" : cost(usage?.costUsd, usage?.partial)}</Cell>
+      <Cell class="right dim">
         <Age at={updatedAt} isInList />
-      </span>
+      </Cell>
     </>
   );
 }

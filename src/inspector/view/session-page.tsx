@@ -206,7 +206,9 @@ function Facts({
     <dl class="facts">
       <div>
         <dt>agent</dt>
-        <dd>{now.info?.agent ?? "–"}</dd>
+        <dd class="cut agent-name" title={now.info?.agent}>
+          {now.info?.agent ?? "–"}
+        </dd>
       </div>
       <div>
         <dt>steps</dt>

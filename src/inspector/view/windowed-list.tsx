@@ -2,7 +2,7 @@
  * A list of any length, of which only the rows in view are in the document.
  *
  * 1. All rows have one height, so a place in the list is a number of pixels.
- * 2. While the end is in view, the list stays at its end when rows arrive. Otherwise nothing moves.
+ * 2. While the end is in view, the list stays at its end when rows arrive or its height changes. Otherwise nothing moves.
  * 3. The list has the focus, and names the row that is selected: a row may leave the document at any time.
  * 4. Rows that belong together are in a group with a name, which stays when the row that begins the group is out of view.
  */
@@ -47,7 +47,10 @@ export function WindowedList<Item>(props: WindowedListProps<Item>) {
   };
 
   useEffect(() => {
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(() => {
+      if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
+      look();
+    });
     if (box.current !== null) observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
