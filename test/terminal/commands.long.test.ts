@@ -214,3 +214,19 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
   expect(sent(1)).toContain("Greet everybody.\\n\\nnow");
   expect(existsSync(join(world.root, "ran"))).toBe(false);
 });
+
+test(
+  "a message behind a command that leads to another session reaches that one",
+  verifies("CHAT-3#sessions"),
+  async () => {
+    const world = createWorld();
+    const { person, sent } = await talking(world, [answer("One."), answer("Two.")]);
+    person.type("first message\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    person.type("/new\rmeant for the new session\r");
+    await person.sees(/> meant for the new session[\s\S]*Two\.[\s\S]*ready/);
+    expect(sent(1)).not.toContain("first message");
+    const sessions = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
+    expect(sessions).toHaveLength(2);
+  },
+);

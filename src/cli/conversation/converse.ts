@@ -12,13 +12,12 @@ import { exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, type FolderOptions, folderChoices } from "../folder-agent.js";
 import { getSession, homeOf, openStoreOrMemory, shortId } from "../home.js";
 import { serverNotes } from "../mcp/start-servers.js";
-import { modelLabel } from "../model-label.js";
 import { hasLiveScreen } from "../opens-conversation.js";
 import type { Permissions } from "../permissions/permissions.js";
-import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
+import { type Line, lineOf } from "../screen/line.js";
 import { openPrompt } from "../screen/prompt.js";
 import type { Terminal } from "../terminal.js";
-import { counted, visible } from "../text.js";
+import { visible } from "../text.js";
 import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
@@ -26,7 +25,7 @@ import { type Background, openBackground } from "./background-processes.js";
 import { commandNames } from "./commands.js";
 import { readCustomCommands } from "./custom-commands.js";
 import { fileNames } from "./file-names.js";
-import type { Front, Leaving } from "./front.js";
+import type { Front, Leaving, Talk } from "./front.js";
 import { createLiveFront } from "./live-front.js";
 import { createOwnCommands } from "./own-command.js";
 import { createPlainFront } from "./plain-front.js";
@@ -37,6 +36,7 @@ import { createSessionControl, type SessionControl } from "./session-control.js"
 import { createTalkRules } from "./talk-rules.js";
 import { asksForTrust } from "./trust-question.js";
 import { wrappedNote } from "./view-lines.js";
+import { welcome } from "./welcome.js";
 
 export type ConversationOptions = FolderOptions & {
   readonly model?: string;
@@ -212,6 +212,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
   const own = createOwnCommands(control, root, terminal.redaction);
   const left = new AbortController();
   let stopWork: (() => void) | null = null;
+  let leading: ReturnType<Talk["command"]> = null;
   control.say(await welcome(place, chosen, summary, isFirst));
   if (isFirst)
     for (const problem of custom.problems)
@@ -254,13 +255,22 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       custom: custom.list,
       send: control.send,
       join: control.join,
-      go: (next) => (next.type === "quit" ? leaveBy("rest") : void goOn(next).catch(control.fail)),
+      go(next) {
+        if (next.type === "quit") leaveBy("rest");
+        else leading = goOn(next);
+      },
       quit: () => leaveBy(control.view.state().runId === null ? "rest" : "leave"),
     };
     /** A model that cannot be used is told here, and the session stays as it is. */
-    async function goOn(next: Extract<Next, { type: "session" }>): Promise<void> {
-      if (next.model !== undefined) await chooseForCommand(next.model, options);
-      settle({ type: "next", next });
+    async function goOn(next: Extract<Next, { type: "session" }>): Promise<"stays" | "leads_on"> {
+      try {
+        if (next.model !== undefined) await chooseForCommand(next.model, options);
+        settle({ type: "next", next });
+        return "leads_on";
+      } catch (error) {
+        control.fail(error);
+        return "stays";
+      }
     }
     for (const signal of signals) process.once(signal, onSignal);
     front.talk({
@@ -268,7 +278,10 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
       rules: createTalkRules({ agent, permissions, control, columns: front.columns, by: userName() }),
       ...(draft === undefined ? {} : { draft }),
       custom: custom.list,
-      command: (line) => void runCommand(line, context, control),
+      command(line) {
+        leading = null;
+        return runCommand(line, context, control)?.then(() => leading ?? "stays") ?? null;
+      },
       runOwn: (commandLine) => void own.run(commandLine),
       stopOwn() {
         stopWork?.();
@@ -300,34 +313,6 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
 
 /** They ask the process to exit. */
 const signals = ["SIGTERM", "SIGHUP"] as const;
-
-/** The first lines: what this is, and what there is to go on with. */
-async function welcome(
-  { store, root, loss, version, options, front, terminal }: Place,
-  { model, why }: ChosenModel,
-  summary: SessionSummary | null,
-  isFirst: boolean,
-): Promise<readonly Line[]> {
-  const session = summary === null ? "new session" : `session ${shortId(summary.sessionId)}`;
-  const head: Line = [
-    spanOf(`Pawl ${version}`, "bold"),
-    spanOf(` · ${modelLabel(model.id)} · ${root} · ${session}`, "dim"),
-  ];
-  const wrappedHead = wrapLine(head, Math.max(8, front.columns() - 1));
-  if (!isFirst) return wrappedHead;
-  const notes: Line[] = [...wrappedHead];
-  if (options.model === undefined && model.id === "demo")
-    notes.push(...wrappedNote(terminal.redaction.text(why), front.columns(), "yellow"));
-  if (loss !== null) notes.push(...wrappedNote(visible(loss), front.columns(), "yellow"));
-  if (summary !== null) return notes;
-  const others = await store.list({ agent: agentName, root, parent: null, limit: 100 });
-  const hint =
-    others.length === 0
-      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill."
-      : `${counted(others.length, "session")} here: /resume`;
-  notes.push(...wrappedNote(hint, front.columns(), "dim"));
-  return notes;
-}
 
 /** Ends the run or lets it go, and says how to go on. */
 async function leave({ front, loss, background }: Place, control: SessionControl, how: Leaving): Promise<number> {

@@ -16,8 +16,11 @@ export type Talk = {
   readonly draft?: string;
   /** Texts of files that the person sends by their names. */
   readonly custom: readonly CustomCommand[];
-  /** Runs a line that begins with a slash: a command of the conversation. */
-  readonly command: (line: string) => void;
+  /**
+   * Runs a line that begins with a slash: a command of the conversation. Null, or what comes of it, if the lines behind it are to wait:
+   * the person stays with this session, or another talk follows.
+   */
+  readonly command: (line: string) => Promise<"stays" | "leads_on"> | null;
   /** Runs a command line of the person in the folder. */
   readonly runOwn: (commandLine: string) => void;
   /** Stops a command line of the person. @returns whether one was running */
@@ -48,9 +51,10 @@ export const answerableAfter = 400;
 /** Milliseconds within which a second Ctrl-C or Esc counts as meant. */
 export const twiceWithin = 2_000;
 
-/** What a line means that was sent: a command, a command line of the person, or a message. */
-export function sendLine({ control, command, runOwn }: Talk, text: string): void {
-  if (/^\/(?!\/)/.test(text)) command(text);
-  else if (text.startsWith("!")) runOwn(text.slice(1).trim());
+/** What a line means that was sent: a command, a command line of the person, or a message. @returns what `command` does */
+export function sendLine({ control, command, runOwn }: Talk, text: string): ReturnType<Talk["command"]> {
+  if (/^\/(?!\/)/.test(text)) return command(text);
+  if (text.startsWith("!")) runOwn(text.slice(1).trim());
   else control.send(text.replace(/^\/\//, "/"));
+  return null;
 }

@@ -15,9 +15,10 @@ import type { Prompt } from "../screen/prompt.js";
 import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
 import { createCompletion } from "./completion.js";
 import { callText, createEditing, editedLines } from "./edit-in-editor.js";
-import { answerableAfter, type Front, sendLine, type Talk, twiceWithin } from "./front.js";
+import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
 import { commandKeys } from "./key-help.js";
 import { lendTerminal } from "./lend-terminal.js";
+import { createLineOrder } from "./line-order.js";
 import { liveRegion } from "./live-region.js";
 import type { OpenQuestion } from "./questions.js";
 import { createTicker, isBusy } from "./ticker.js";
@@ -37,8 +38,7 @@ export function createLiveFront(prompt: Prompt): Front {
   let asked: Asked | null = null;
   let [isOnQuestion, isLeaving] = [false, false];
   let picking: { readonly picker: Picker; readonly settle: (id: string | null) => void } | null = null;
-  /** Lines that were sent before there was a session. */
-  const early = [...typed.messages];
+  const lines = createLineOrder(typed.messages);
   let [lastEscape, lastInterrupt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const ticker = createTicker(refresh);
 
@@ -133,7 +133,7 @@ export function createLiveFront(prompt: Prompt): Front {
         return true;
     }
     const command = commandKeys[nameOfKey(key)];
-    if (command !== undefined) talk?.command(command);
+    if (command !== undefined && talk !== null) lines.send(command);
     return command !== undefined;
   }
 
@@ -169,7 +169,7 @@ export function createLiveFront(prompt: Prompt): Front {
     else if (asked !== null && !isTwice) say("Esc once more denies this, and stops the run.");
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
-    else if (isTwice && edit.isEmpty(draft)) talk?.command("/fork");
+    else if (isTwice && edit.isEmpty(draft) && talk !== null) lines.send("/fork");
   }
 
   function pressTab(): void {
@@ -275,9 +275,7 @@ export function createLiveFront(prompt: Prompt): Front {
       if (control !== undefined && !isAtWork() && control.view.state().queued.length > 0) control.startQueued();
       return;
     }
-    const text = takeDraft();
-    if (talk === null) early.push(text);
-    else sendLine(talk, text);
+    lines.send(takeDraft());
   }
 
   function suspend(): void {
@@ -331,7 +329,7 @@ export function createLiveFront(prompt: Prompt): Front {
       if (talk !== null) screen.commit(talk.control.view.taken());
       [talk, notice, asked, answering, isOnQuestion, isLeaving] = [next, said, null, choosing, false, false];
       if (next?.draft !== undefined) draft = edit.write(draft, next.draft);
-      if (next !== null) for (const line of early.splice(0)) sendLine(next, line);
+      lines.talk(next);
       changed();
     },
     choose,

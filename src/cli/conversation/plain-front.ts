@@ -24,6 +24,7 @@ import {
 } from "./answering.js";
 import { inputLines } from "./exact-lines.js";
 import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
+import { createLineOrder } from "./line-order.js";
 import type { OpenQuestion } from "./questions.js";
 
 const defaultColumns = 80;
@@ -53,7 +54,7 @@ export function createPlainFront({
   let isReady = false;
   let isLeaving = false;
   let lastInterrupt = Number.NEGATIVE_INFINITY;
-  const early: string[] = [];
+  const order = createLineOrder();
   const lines = createInterface({ input, terminal: false });
 
   function print(text: string): void {
@@ -169,13 +170,8 @@ export function createPlainFront({
 
   function send(line: string): void {
     if (line.trim() === "") return;
-    if (talk === null) early.push(line);
-    else if (/^\/(?!\/)/.test(line)) talk.command(line);
-    else if (line.startsWith("!")) talk.runOwn(line.slice(1).trim());
-    else {
-      isReady = false;
-      talk.control.send(line.replace(/^\/\//, "/"));
-    }
+    if (!/^(?:!|\/(?!\/))/.test(line)) isReady = false;
+    order.send(line);
   }
 
   function leaveBy(line: string): void {
@@ -218,7 +214,7 @@ export function createPlainFront({
       [talk, asked, answering, isReady] = [next, null, choosing, false];
       if (notice !== undefined) print(oneLine(notice));
       if (next?.draft !== undefined) print(`The message was: ${oneLine(next.draft)}`);
-      if (next !== null) for (const line of early.splice(0)) send(line);
+      order.talk(next);
       changed();
     },
     choose(title, choices) {

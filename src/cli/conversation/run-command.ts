@@ -3,19 +3,29 @@
  */
 import { isResting } from "../../core/index.js";
 import { lineOf } from "../screen/line.js";
-import { findCommand } from "./commands.js";
+import { type Command, findCommand } from "./commands.js";
 import type { CommandContext } from "./session-commands.js";
 import type { SessionControl } from "./session-control.js";
 
-/** What goes wrong is told on the screen. */
-export async function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> {
+/**
+ * What goes wrong is told on the screen.
+ * @returns null, or when a command is over that other lines wait for
+ */
+export function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> | null {
   const found = findCommand(line, context.custom);
-  if (found.type === "unknown") return control.say([lineOf(found.message, "yellow")]);
-  const { name, atRest, run } = found.command;
+  if (found.type === "unknown") {
+    control.say([lineOf(found.message, "yellow")]);
+    return null;
+  }
+  const done = run(found.command, found.words, context, control);
+  return found.command.atRest ? done : null;
+}
+
+async function run(command: Command, words: string, context: CommandContext, control: SessionControl): Promise<void> {
   try {
-    if (atRest && (await isAtWork(context)))
-      return control.say([lineOf(`/${name} has to wait until the run is over. Esc stops it.`, "yellow")]);
-    await run(context, found.words);
+    if (command.atRest && (await isAtWork(context)))
+      return control.say([lineOf(`/${command.name} has to wait until the run is over. Esc stops it.`, "yellow")]);
+    await command.run(context, words);
   } catch (error) {
     control.fail(error);
   }
