@@ -54,7 +54,9 @@ async function bundle() {
     external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !isClient(id)),
   });
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
-  await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js" });
+  // The docstrings are in the declarations: editors read them there.
+  const comments = { legal: true, annotation: true, jsdoc: false };
+  await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js", comments });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
 }

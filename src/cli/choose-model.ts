@@ -3,6 +3,8 @@
  */
 import type { Model, ModelTimeouts } from "../index.js";
 import { chooseModel } from "../models/index.js";
+import type { InForce } from "./configuration/in-force.js";
+import { aliasFor, environmentOf } from "./configuration/model-aliases.js";
 import { importClient } from "./provider-clients.js";
 
 export type ModelOptions = {
@@ -19,14 +21,31 @@ export type ChosenModel = {
 /** Milliseconds for the rest of an answer, once it has begun. */
 const restMs = 600_000;
 
-/** @throws PawlError `unknown_model`, `missing_package`, `bad_configuration` */
-export async function chooseForCommand(name: string | undefined, { timeout }: ModelOptions): Promise<ChosenModel> {
+/**
+ * @param name `provider/model`, `demo`, or a name of the configuration
+ * @throws PawlError `unknown_model`, `missing_package`, `bad_configuration`
+ */
+export async function chooseForCommand(
+  name: string | undefined,
+  { timeout }: ModelOptions,
+  { models }: Pick<InForce, "models"> = { models: {} },
+): Promise<ChosenModel> {
+  const alias = name === undefined ? undefined : aliasFor(name, models);
   const { model, why, isLocal } = await chooseModel({
     importPackage: importClient,
-    // The library reads PAWL_MODEL itself, and then says so.
-    ...(name !== undefined && name !== process.env.PAWL_MODEL?.trim() && { name }),
+    ...(alias === undefined ? byName(name) : { name: alias.use, env: environmentOf(alias, process.env) }),
   });
-  return { model, why, timeouts: timeoutsOf(timeout, isLocal) };
+  const { contextWindow } = alias ?? {};
+  return {
+    model: contextWindow === undefined ? model : { ...model, contextWindow },
+    why: alias === undefined || name === alias.use ? why : `Using ${alias.use}, which is called ${name} here.`,
+    timeouts: timeoutsOf(timeout, isLocal),
+  };
+}
+
+/** The library reads PAWL_MODEL itself, and then says so. */
+function byName(name: string | undefined): { readonly name?: string } {
+  return name === undefined || name === process.env.PAWL_MODEL?.trim() ? {} : { name };
 }
 
 /** A model on this machine may have to be loaded, and reads a long prompt slowly. So only the person limits that wait. */

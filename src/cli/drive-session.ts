@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { type Agent, PawlError, type RunResult, type Session, type StartOptions, type Store } from "../index.js";
 import { detectSandbox } from "../tools/index.js";
 import { type ChosenModel, chooseForCommand } from "./choose-model.js";
-import { configurationInForce } from "./configuration/in-force.js";
+import { configurationInForce, type InForce } from "./configuration/in-force.js";
 import { exitCodes } from "./exit.js";
 import { createFolderAgent, type FolderOptions, folderChoices } from "./folder-agent.js";
 import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
@@ -88,13 +88,13 @@ export async function withSessionDriver(
       async drive({ sessionId, root, after, lastModel }, start) {
         const place = { root: realFolder(root), home };
         const configured = configurationInForce(place);
-        const { model, notice } = configured;
+        const { notice } = configured;
         if (notice !== null) terminal.err(`${terminal.style("yellow", visible(notice))}\n`);
         const servers = await startServers(serversInForce(place, configured.trust), place.root);
         for (const line of serverNotes(servers))
           terminal.err(`${terminal.style("yellow", visible(terminal.redaction.text(line)))}\n`);
         closing.push(servers.close);
-        const chosen = await chooseAndReportModel(options, { last: lastModel, configured: model }, terminal);
+        const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
         const choices = folderChoices(options, place, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
@@ -143,10 +143,10 @@ export async function withSessionDriver(
 
 async function chooseAndReportModel(
   options: DriveOptions,
-  { last, configured }: { readonly last: string | undefined; readonly configured: string | undefined },
+  { last, configured }: { readonly last: string | undefined; readonly configured: InForce },
   terminal: Terminal,
 ): Promise<ChosenModel> {
-  const chosen = await chooseForCommand(options.model ?? last ?? configured, options);
+  const chosen = await chooseForCommand(options.model ?? last ?? configured.model, options, configured);
   const isAsBefore = options.model === undefined && last !== undefined;
   const note = isAsBefore ? `Using ${modelLabel(last)}, as before.` : chosen.why;
   const shown = visible(terminal.redaction.text(note));

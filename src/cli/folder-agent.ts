@@ -150,12 +150,12 @@ function settingsOf({ settings, root, home }: Pick<FolderAgentOptions, "settings
 function contextSources({
   root,
   onContextFiles,
-  settings: { contextFiles },
+  settings: { contextFiles, skillsOff },
 }: Pick<FolderAgentOptions, "root" | "onContextFiles"> & WithSettings): readonly ContextSource[] {
   const user = configurationOf(process.env);
   const folders = skillFolders(root);
   const files = agentsFile({ root, user, ...contextFiles, trust: "project" });
-  return [files, ...(folders.length === 0 ? [] : [skills({ folders })])].map((source) => ({
+  return [files, ...(folders.length === 0 ? [] : [skills({ folders, off: skillsOff })])].map((source) => ({
     ...source,
     async load(run, options) {
       const texts = await source.load(run, options);

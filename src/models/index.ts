@@ -23,7 +23,7 @@ export {
 export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./registry/choose.js";
 export { type ImportedModule, type ImportPackage, importInstalledPackage } from "./registry/import-package.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./registry/local-servers.js";
-export type { ProviderEnvironment } from "./registry/providers.js";
+export { type ProviderEnvironment, type ProviderVariables, variablesOf } from "./registry/providers.js";
 export {
   createModelRegistry,
   type ModelProvider,

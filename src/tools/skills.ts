@@ -35,9 +35,11 @@ export type SkillsOptions = {
    * warning.
    */
   readonly trust?: SourceTrust;
+  /** Skills that the model is not told of and cannot read, by their names. Default: none. */
+  readonly off?: readonly string[];
 };
 
-const rules: OptionTable<SkillsOptions> = { folders: aList, trust: oneOf(...trusts) };
+const rules: OptionTable<SkillsOptions> = { folders: aList, trust: oneOf(...trusts), off: aList };
 
 const mostSkills = 200;
 const mostFolderEntries = 2_000;
@@ -71,6 +73,7 @@ type Skill = {
 export function skills(options: SkillsOptions): ContextSource {
   checkOptions("skills()", rules, options, { otherNames: { folder: "folders", paths: "folders" } });
   const { folders, trust } = options;
+  const off: ReadonlySet<string> = new Set(options.off);
   if (!Array.isArray(folders) || !folders.every(isFolder))
     throw new PawlError("bad_configuration", "skills() takes `folders`: paths, or objects { path, trust }.");
   const given = folders.map((folder) => (typeof folder === "string" ? { path: folder, trust } : folder));
@@ -86,9 +89,9 @@ export function skills(options: SkillsOptions): ContextSource {
           warnOnce(
             `The skills in ${path} were left out: skills() was given no \`trust\`. Pass trust: "project" to use them.`,
           );
-      return indexOf(trusted, await findSkills(trusted));
+      return indexOf(trusted, await findSkills(trusted, off));
     },
-    tools: [createReadSkill(trusted)],
+    tools: [createReadSkill(trusted, off)],
   };
 }
 
@@ -115,7 +118,7 @@ function indexOf(folders: readonly SkillFolder[], found: readonly Skill[]): read
 
 const indexTitle = "Skills: instructions for particular work. If one fits the task, read it with read_skill first.";
 
-async function findSkills(folders: readonly SkillFolder[]): Promise<readonly Skill[]> {
+async function findSkills(folders: readonly SkillFolder[], off: ReadonlySet<string>): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
   for (const folder of folders) {
     const root = rootAt(folder.path);
@@ -126,7 +129,7 @@ async function findSkills(folders: readonly SkillFolder[]): Promise<readonly Ski
         return [...found.values()];
       }
       const skill = await readSkill(root, name, folder);
-      if (skill !== null && !found.has(skill.name)) found.set(skill.name, skill);
+      if (skill !== null && !off.has(skill.name) && !found.has(skill.name)) found.set(skill.name, skill);
     }
   }
   return [...found.values()];
@@ -179,7 +182,7 @@ function problemOf(front: ReturnType<typeof readFrontMatter>): string | null {
 
 type ReadSkillInput = { readonly name: string; readonly file?: string };
 
-function createReadSkill(folders: readonly SkillFolder[]): Tool<ReadSkillInput, string> {
+function createReadSkill(folders: readonly SkillFolder[], off: ReadonlySet<string>): Tool<ReadSkillInput, string> {
   return {
     name: "read_skill",
     description:
@@ -200,15 +203,14 @@ function createReadSkill(folders: readonly SkillFolder[]): Tool<ReadSkillInput, 
     },
     readOnly: true,
     maxOutputBytes: mostFileBytes + frameBytes,
-    execute: ({ name, file = skillFile }) => readFileOf(folders, name, file),
+    execute: async ({ name, file = skillFile }) => readFileOf(await findSkills(folders, off), name, file),
   };
 }
 
 /** The most bytes around a file's text. */
 const frameBytes = 8 * 1024;
 
-async function readFileOf(folders: readonly SkillFolder[], name: string, file: string): Promise<string> {
-  const found = await findSkills(folders);
+async function readFileOf(found: readonly Skill[], name: string, file: string): Promise<string> {
   const skill = found.find((one) => one.name === name);
   if (skill === undefined)
     throw new Error(

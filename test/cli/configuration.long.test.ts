@@ -233,3 +233,62 @@ test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHA
   const named = await world.pawl(["run", "hello", "--model", "openai-compatible/x"], { env });
   expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("openai-compatible/x") });
 });
+
+test(
+  "models of one's own have their address and key, also when the session goes on, and reach no other server",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const corporate = await startProviderServer("openai-chat", [
+      { type: "answer", text: "One." },
+      { type: "answer", text: "Two." },
+    ]);
+    const other = await startProviderServer("openai-chat", []);
+    onTestFinished(async () => {
+      await corporate.close();
+      await other.close();
+    });
+    const world = createWorld();
+    const models = {
+      work: { use: "openai-compatible/m", baseUrl: corporate.baseURL, apiKeyEnv: "CORP_KEY", contextWindow: 9_000 },
+    };
+    const set = await world.pawl(["config", "set", "models", JSON.stringify(models)]);
+    expect(set).toMatchObject({ code: 0 });
+    const env = { CORP_KEY: "corporate-key", OPENAI_API_KEY: "private-key", OPENAI_BASE_URL: other.baseURL };
+    const first = await world.pawl(["run", "--model", "work", "hello"], { env });
+    expect(first).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("Using openai-compatible/m, which is called work here."),
+    });
+    expect(await world.pawl(["run", "--continue", "again"], { env })).toMatchObject({ code: 0 });
+    const keys = corporate.requests.map(({ headers }) => headers.authorization);
+    expect(keys).toEqual(["Bearer corporate-key", "Bearer corporate-key"]);
+    expect(other.requests).toHaveLength(0);
+    const missing = await world.pawl(["run", "--model", "home", "hello"], { env });
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('"home"') });
+    const { CORP_KEY: _, ...without } = env;
+    await world.pawl(["run", "--model", "work", "hello"], { env: without });
+    expect(corporate.requests.at(-1)?.headers.authorization).toBeUndefined();
+  },
+);
+
+test("skills.off hides skills from the model", verifies("CHAT-4#settings"), async () => {
+  const skill = (name: string) => `---\nname: ${name}\ndescription: About ${name}.\n---\nThe text of ${name}.`;
+  const server = await startProviderServer("openai-chat", [
+    { type: "answer", calls: [{ name: "read_skill", input: { name: "old-skill" } }] },
+    { type: "answer", text: "Done." },
+  ]);
+  onTestFinished(() => server.close());
+  const world = createWorld({
+    ".pawl/skills/new/SKILL.md": skill("new-skill"),
+    ".pawl/skills/old/SKILL.md": skill("old-skill"),
+  });
+  await world.pawl(["config", "set", "skills.off", "old-skill"]);
+  const ran = await world.pawl(["run", "--model", "openai-compatible/m", "hello"], {
+    env: { OPENAI_BASE_URL: server.baseURL },
+  });
+  expect(ran).toMatchObject({ code: 0 });
+  const sent = JSON.stringify(server.requests.map(({ body }) => body));
+  expect(sent).toContain("About new-skill.");
+  expect(sent).not.toContain("About old-skill.");
+  expect(sent).not.toContain("The text of old-skill.");
+});

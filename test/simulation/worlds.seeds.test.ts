@@ -70,6 +70,7 @@ test("a seed gives the same simulation each time", async () => {
 
 const expectedTypes: readonly EventType[] = [
   "session_created",
+  "session_changed",
   "run_started",
   "run_queued",
   "steered",

@@ -108,7 +108,7 @@ const withoutOptions: readonly string[] = [
     "isHolderDead",
   ],
   ...["readRecording", "recordedAttempts", "redactJson", "resolveModel", "settled", "stepCount", "storeConformance"],
-  ...["textMatches", "textOf", "toModelFailure", "toolCallsOf"],
+  ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 
 const entryPoints = [pawl, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];

@@ -313,3 +313,17 @@ test(
     );
   },
 );
+
+test("ui.bell rings when a call waits, and only if it is set", verifies("CHAT-4#settings"), async () => {
+  for (const rings of [false, true]) {
+    const world = createWorld();
+    if (rings) await world.pawl(["config", "set", "ui.bell", "when-waiting"]);
+    const write = { name: "write_file", input: { path: "a.md", content: "x" } };
+    const { person } = await talking(world, [{ type: "answer", calls: [write] }, answer("Done.")]);
+    person.type("write\r");
+    await person.sees(/write_file[\s\S]*y yes/);
+    // A command to the terminal may end with the same character.
+    const plain = person.bytes().replace(/\x1b\][^\x07]*\x07/g, "");
+    expect(plain.split("\x07").length - 1).toBe(rings ? 1 : 0);
+  }
+});

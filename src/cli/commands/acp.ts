@@ -87,7 +87,7 @@ function createAgents({ store, home, options, say }: AgentsOptions) {
 
   async function make(root: string, name: string | undefined): Promise<AcpAgent> {
     const configured = configurationInForce({ root, home });
-    const { model, timeouts, why } = await chooseForCommand(name ?? configured.model, options);
+    const { model, timeouts, why } = await chooseForCommand(name ?? configured.model, options, configured);
     say(why);
     if (configured.notice !== null) say(configured.notice);
     const choices = folderChoices(options, { root, home }, configured);

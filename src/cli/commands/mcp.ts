@@ -26,7 +26,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const home = homeOf(process.env);
   const root = realFolder(options.root ?? ".");
   const configured = configurationInForce({ root, home });
-  const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options);
+  const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options, configured);
   const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
   if (configured.notice !== null) say(configured.notice);
   say(why);

@@ -150,7 +150,7 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
     const root = realFolder(options.root ?? ".");
     const configured = configurationInForce({ root, home });
     if (configured.notice !== null) terminal.err(`${terminal.style("yellow", visible(configured.notice))}\n`);
-    const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options);
+    const { model, timeouts, why } = await chooseForCommand(options.model ?? configured.model, options, configured);
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
     const agent = createFolderAgent({
       store,

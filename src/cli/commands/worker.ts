@@ -6,6 +6,7 @@
 import { type Agent, createWorker, type SessionBinding, type Store, type WorkerReport } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
+import { aliasFor } from "../configuration/model-aliases.js";
 import type { DriveOptions } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
@@ -83,9 +84,14 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
   const agents = new Map<string, Promise<Agent>>();
 
   async function make(name: string, root: string): Promise<Agent> {
-    const named = name === "" ? (configurationInForce({ root, home }).model ?? "") : name;
-    const chosen = models.get(named) ?? chooseForCommand(named === "" ? undefined : named, options);
-    models.set(named, chosen);
+    const configured = configurationInForce({ root, home });
+    const named = name === "" ? configured.model : name;
+    // The names of a folder count there alone.
+    const key = JSON.stringify([named, named === undefined ? null : aliasFor(named, configured.models)]);
+    const chosen = models.get(key) ?? chooseForCommand(named, options, configured);
+    models.set(key, chosen);
+    // The failure may pass, for example a missing key. The next session tries again.
+    chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
     return createFolderAgent({
       store,
@@ -105,11 +111,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
     const key = JSON.stringify([model, root]);
     const made = agents.get(key) ?? make(model, root);
     agents.set(key, made);
-    // The failure may pass, for example a missing key. The next session tries again.
-    made.catch(() => {
-      agents.delete(key);
-      models.delete(model);
-    });
+    made.catch(() => agents.delete(key));
     return made;
   };
 }

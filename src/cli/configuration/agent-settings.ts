@@ -13,6 +13,7 @@ export type AgentSettings = {
     readonly env: { readonly [name: string]: string };
   };
   readonly toolsOff: ReadonlySet<string>;
+  readonly skillsOff: readonly string[];
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
 };
 
@@ -35,6 +36,7 @@ export function agentSettings(
       env: Object.fromEntries(env),
     },
     toolsOff: new Set(value<readonly string[]>("tools.off")),
+    skillsOff: value("skills.off"),
     contextFiles: { names: value("context.files"), maxBytes: value("context.maxBytes") },
   };
 }

@@ -92,6 +92,14 @@ function valueFrom({ type }: SettingKind, key: string, value: string): Json {
         .split(",")
         .map((one) => one.trim())
         .filter((one) => one !== "");
+    case "models": {
+      const parsed = parseJson(value);
+      if (parsed.ok) return parsed.value;
+      throw new PawlError(
+        "bad_input",
+        `${key} takes JSON, for example: pawl config set ${key} '{"fast":{"use":"ollama/qwen3"}}'`,
+      );
+    }
     default:
       return value;
   }

@@ -14,6 +14,7 @@ import {
   readConfiguration,
   type Settings,
 } from "./configuration.js";
+import type { ModelAliases } from "./model-aliases.js";
 import { settingDefaults, settingTable } from "./setting-table.js";
 
 /** A setting with what it is from. */
@@ -29,6 +30,7 @@ export type InForce = {
   /** All that is set, with where it is from. */
   readonly settings: readonly SettingInForce[];
   readonly model: string | undefined;
+  readonly models: ModelAliases;
   readonly limits: ConfiguredLimits;
   /** Why a part of what the folder brings is off; null if all of it counts. */
   readonly notice: string | null;
@@ -55,6 +57,7 @@ export function configurationInForce({ root, home, environment = process.env }: 
     trust,
     settings,
     model: settingValue(settings, "model") as string | undefined,
+    models: (settingValue(settings, "models") ?? {}) as ModelAliases,
     limits: Object.fromEntries(limits.map(({ key, value }) => [key.slice("limits.".length), value])),
     notice: noticeOf(trust),
   };
@@ -68,9 +71,17 @@ function environmentSettings({ PAWL_MODEL: model = "" }: Environment): Settings 
 function merged(layers: readonly (readonly [from: string, settings: Settings])[]): readonly SettingInForce[] {
   const all = new Map<string, SettingInForce>();
   for (const [from, settings] of layers)
-    for (const [key, value] of Object.entries(settings)) all.set(key, { key, value, from });
+    for (const [key, value] of Object.entries(settings)) all.set(key, over(all.get(key), { key, value, from }));
   // In the order of the table, whatever the layers are.
   return Object.keys(settingTable).flatMap((key) => all.get(key) ?? []);
+}
+
+/** Names of models add up; another value takes the place of the weaker one. */
+function over(weaker: SettingInForce | undefined, present: SettingInForce): SettingInForce {
+  const { key, value, from } = present;
+  if (weaker === undefined || settingTable[key]?.kind.type !== "models") return present;
+  const names = { ...(weaker.value as ModelAliases), ...(value as ModelAliases) };
+  return { key, value: names as Json, from: `${weaker.from}, ${from}` };
 }
 
 export function settingValue(settings: readonly SettingInForce[], key: string): Json | undefined {

@@ -2,7 +2,8 @@
  * The JSON Schema of `pawl.config.json`, for editors, made from the table of the settings.
  */
 import type { Json } from "../../index.js";
-import { type SettingKind, settingDefaults, settingTable, variableName } from "./setting-table.js";
+import { aliasName, variableName } from "./model-aliases.js";
+import { type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
 
 type JsonObject = { readonly [name: string]: Json };
 
@@ -70,6 +71,22 @@ const permissions: JsonObject = {
   additionalProperties: false,
 };
 
+const alias: JsonObject = {
+  type: "object",
+  properties: {
+    use: { type: "string", description: "provider/model.", pattern: "^[^/\\s]+/\\S+$" },
+    contextWindow: { type: "integer", description: "The tokens that the model takes.", minimum: 1 },
+    baseUrl: { type: "string", description: "The address of the model's server.", pattern: "^https?://" },
+    apiKeyEnv: {
+      type: "string",
+      description: "The variable with the key for the model. Without it, a model with a baseUrl gets no key.",
+      pattern: variableName,
+    },
+  },
+  required: ["use"],
+  additionalProperties: false,
+};
+
 function schemaOf(kind: SettingKind): JsonObject {
   const list = (items: JsonObject) => ({ type: "array", items, maxItems: 200 });
   switch (kind.type) {
@@ -89,5 +106,7 @@ function schemaOf(kind: SettingKind): JsonObject {
       return { ...list({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
     case "names of variables":
       return list({ type: "string", pattern: variableName });
+    case "models":
+      return { type: "object", propertyNames: { pattern: aliasName }, maxProperties: 200, additionalProperties: alias };
   }
 }

@@ -3,6 +3,7 @@
  * all go by this table.
  */
 import type { Json } from "../../index.js";
+import { problemWithAliases, variableName } from "./model-aliases.js";
 
 /** What a value may be. */
 export type SettingKind =
@@ -13,7 +14,8 @@ export type SettingKind =
   | { readonly type: "one of"; readonly choices: readonly string[] }
   | { readonly type: "texts" }
   | { readonly type: "names of files" }
-  | { readonly type: "names of variables" };
+  | { readonly type: "names of variables" }
+  | { readonly type: "models" };
 
 export type SettingRule = {
   readonly kind: SettingKind;
@@ -31,6 +33,11 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     kind: { type: "text" },
     about: "The model of new sessions: provider/model, or demo.",
     effect: "sets the model",
+  },
+  models: {
+    kind: { type: "models" },
+    about: "Names of your own for models, with their settings. A name of two files counts as the stronger file has it.",
+    effect: "names models, where they answer and the keys that they get",
   },
   "limits.maxSteps": { kind: wholeNumber, about: "The most model calls of a run.", effect: "sets the limit maxSteps" },
   "limits.maxTokens": {
@@ -76,6 +83,15 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     effect: "gives the model the files named",
   },
   "context.maxBytes": { kind: wholeNumber, about: "The most bytes of all these files together." },
+  "skills.off": {
+    kind: texts,
+    about: "Skills that the model is not told of, by their names.",
+    effect: "turns skills off",
+  },
+  "ui.bell": {
+    kind: { type: "one of", choices: ["off", "when-waiting"] },
+    about: "when-waiting: a conversation rings the bell of the terminal when a call waits for your answer.",
+  },
 };
 
 /** What holds without any file. A setting that is not here has no default of its own. */
@@ -86,10 +102,9 @@ export const settingDefaults: { readonly [key: string]: Json } = {
   "tools.off": [],
   "context.files": ["AGENTS.md", "CLAUDE.md"],
   "context.maxBytes": 65_536,
+  "skills.off": [],
+  "ui.bell": "off",
 };
-
-/** What the name of an environment variable may be. */
-export const variableName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
 
 /** Says what is wrong with a value; null if nothing is. */
 export function problemWith(kind: SettingKind, value: Json): string | null {
@@ -112,6 +127,8 @@ export function problemWith(kind: SettingKind, value: Json): string | null {
         : "must be a list of names of files, without folders";
     case "names of variables":
       return isList(value, isVariable) ? null : "must be a list of names of environment variables";
+    case "models":
+      return problemWithAliases(value);
   }
 }
 

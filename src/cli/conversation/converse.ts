@@ -6,7 +6,7 @@ import { stdin, stdout } from "node:process";
 import { type Agent, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { agentSettings } from "../configuration/agent-settings.js";
-import { configurationInForce, type InForce } from "../configuration/in-force.js";
+import { configurationInForce, type InForce, settingValue } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, type FolderOptions, folderChoices } from "../folder-agent.js";
@@ -131,7 +131,7 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
     const root = realFolder(summary?.info?.root ?? place.root);
     const configured = configurationInForce({ root, home: place.home });
     await place.servers.start(root, configured.trust);
-    const chosen = await chooseForCommand(named ?? summary?.info?.model ?? configured.model, options);
+    const chosen = await chooseForCommand(named ?? summary?.info?.model ?? configured.model, options, configured);
     const sessionId = summary?.sessionId ?? randomUUID();
     const made = agentFor(place, chosen, configured, summary, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
@@ -264,7 +264,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
     /** A model that cannot be used is told here, and the session stays as it is. */
     async function goOn(next: Extract<Next, { type: "session" }>): Promise<"stays" | "leads_on"> {
       try {
-        if (next.model !== undefined) await chooseForCommand(next.model, options);
+        if (next.model !== undefined) await chooseForCommand(next.model, options, talking.configured);
         settle({ type: "next", next });
         return "leads_on";
       } catch (error) {
@@ -288,6 +288,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
         return own.stop() || stopWork !== null;
       },
       fileNames: () => fileNames(root, left.signal),
+      rings: settingValue(talking.configured.settings, "ui.bell") === "when-waiting",
       quit: leaveBy,
     });
     place.background.tellTo(control, agent);

@@ -28,6 +28,8 @@ export type Talk = {
   /** The names of the files in the folder. */
   readonly fileNames: () => Promise<readonly string[]>;
   readonly quit: (how: Leaving) => void;
+  /** Whether the terminal's bell rings when a call waits for the person. */
+  readonly rings: boolean;
   readonly rules: TalkRules;
 };
 
@@ -50,6 +52,9 @@ export type Front = {
 export const answerableAfter = 400;
 /** Milliseconds within which a second Ctrl-C or Esc counts as meant. */
 export const twiceWithin = 2_000;
+
+/** What a terminal does with it is the person's choice: a sound, a flash, a mark on the window. */
+export const bell = "\x07";
 
 /** What a line means that was sent: a command, a command line of the person, or a message. @returns what `command` does */
 export function sendLine({ control, command, runOwn }: Talk, text: string): ReturnType<Talk["command"]> {

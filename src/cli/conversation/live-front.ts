@@ -15,7 +15,7 @@ import type { Prompt } from "../screen/prompt.js";
 import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
 import { createCompletion } from "./completion.js";
 import { callText, createEditing, editedLines } from "./edit-in-editor.js";
-import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
+import { answerableAfter, bell, type Front, type Talk, twiceWithin } from "./front.js";
 import { commandKeys } from "./key-help.js";
 import { lendTerminal } from "./lend-terminal.js";
 import { createLineOrder } from "./line-order.js";
@@ -69,6 +69,7 @@ export function createLiveFront(prompt: Prompt): Front {
       if (asked !== null && answering.mode !== "choose") draft = edit.clear(draft);
       asked = question === undefined ? null : { question, since: performance.now() };
       [answering, isOnQuestion] = [choosing, false];
+      if (question !== undefined && talk?.rings === true) tty.write(bell);
     }
     if (!isAtWork()) isLeaving = false;
     refresh();

@@ -25,6 +25,7 @@ async function modelChoices({ model: present, configured, redaction }: CommandCo
   const add = (name: string, because: string) => {
     if (!why.has(name)) why.set(name, because);
   };
+  for (const [name, { use }] of Object.entries(configured.models)) add(name, use);
   if (configured.model !== undefined) add(configured.model, "the configuration names it");
   for (const { name, because } of usable) add(name, because);
   add("demo", "needs no key, and is no LLM");

@@ -23,7 +23,7 @@ import {
   submitAnswer,
 } from "./answering.js";
 import { inputLines } from "./exact-lines.js";
-import { answerableAfter, type Front, type Talk, twiceWithin } from "./front.js";
+import { answerableAfter, bell, type Front, type Talk, twiceWithin } from "./front.js";
 import { createLineOrder } from "./line-order.js";
 import type { OpenQuestion } from "./questions.js";
 
@@ -80,6 +80,7 @@ export function createPlainFront({
       asked = question === undefined ? null : { question, since: performance.now() };
       answering = choosing;
       if (question !== undefined) printQuestion(question);
+      if (question !== undefined && talk?.rings === true) output.write(bell);
     }
     const wasReady = isReady;
     isReady = view.state().runId === null;

@@ -126,6 +126,22 @@ export const knownProviders: readonly KnownProvider[] = [
   { ...compatible, name: "openai-compatible", key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL" },
 ];
 
+/** The variables in which a provider looks for its key and its address. */
+export type ProviderVariables = {
+  /** Absent: it takes no key. */
+  readonly key?: string;
+  /** Absent: its address is fixed. */
+  readonly address?: string;
+};
+
+/** Where the provider of a model, `provider/model`, looks for its key and its address. Null if the provider is not known. */
+export function variablesOf(model: string): ProviderVariables | null {
+  const provider = knownProviders.find(({ name }) => model.startsWith(`${name}/`));
+  if (provider === undefined) return null;
+  const { key, address } = provider;
+  return { ...(key === undefined ? {} : { key }), ...(address === undefined ? {} : { address }) };
+}
+
 /** The address of a provider's server, if it is known: from its variable, else the default. */
 export function addressOf(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
   const fixed = provider.protocol === "own" ? undefined : provider.defaultAddress;
