@@ -93,12 +93,12 @@ function targetOf(file, pages, files) {
 
 /** Whether a file gets a page that shows it. */
 function isShown(file) {
-  return !/\.(png|svg)$/.test(file) && statSync(file).size <= mostBytesOfPage;
+  return !/\.(png|svg|webp)$/.test(file) && statSync(file).size <= mostBytesOfPage;
 }
 
 function addFile(target, file) {
   if (!isShown(file)) {
-    const isPicture = /\.(png|svg)$/.test(file);
+    const isPicture = /\.(png|svg|webp)$/.test(file);
     const copy = isPicture ? join(target, file) : join(target, "public", file);
     mkdirSync(dirname(copy), { recursive: true });
     copyFileSync(file, copy);
