@@ -90,7 +90,12 @@ export type InboxBody =
   /** Changes the data of a session that exists. */
   | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
   /** Gives a session that exists another title. */
-  | { readonly type: "session_change"; readonly title: string; readonly by?: string }
+  | {
+      readonly type: "session_change";
+      /** One line, of 1 to 200 characters. */
+      readonly title: string;
+      readonly by?: string;
+    }
   | ReservedMessage;
 
 /** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */

@@ -203,7 +203,12 @@ export type PublicEventBody =
       readonly by?: string;
     }
   /** Somebody gave the session another title. */
-  | { readonly type: "session_changed"; readonly title?: string; readonly by?: string }
+  | {
+      readonly type: "session_changed";
+      /** The title from now on, in one line. Absent: it stays as it is. */
+      readonly title?: string;
+      readonly by?: string;
+    }
   /** The session goes on with another agent. */
   | {
       readonly type: "handed_off";
