@@ -304,10 +304,7 @@ export type PublicEventBody =
       /** The limit that ended the child session. */
       readonly cut?: Reason;
     }
-  /**
-   * A hook threw, took too long, or returned a value that it may not return. The hook's `onFailure` decides what
-   * follows.
-   */
+  /** A hook threw, took too long, or returned what it may not return. The hook's `onFailure` decides what follows. */
   | {
       readonly type: "hook_failed";
       readonly runId: string;
