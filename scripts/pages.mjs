@@ -7,9 +7,13 @@ import { join } from "node:path";
 /** The pages in a folder, as paths. */
 export function markdownIn(folder, { recursive = true } = {}) {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive })
-    .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
-    .map((file) => join(folder, file))
+  return readdirSync(folder, { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      // Installed packages are no pages. One of them may be a link to this project, which would lead round and round.
+      if (entry.isDirectory()) return recursive && entry.name !== "node_modules" ? markdownIn(path) : [];
+      return entry.isFile() && entry.name.endsWith(".md") ? [path] : [];
+    })
     .sort();
 }
 
