@@ -182,24 +182,22 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
   const configuration = join(world.home, "config");
   mkdirSync(join(configuration, "pawl", "commands"), { recursive: true });
   mkdirSync(join(world.root, ".pawl", "commands"), { recursive: true });
+  writeFileSync(join(world.root, ".pawl", "commands", "theirs.md"), "A text of the folder");
   const own = (name: string, text: string) => writeFileSync(join(configuration, "pawl", "commands", name), text);
-  const folder = (name: string, text: string) => writeFileSync(join(world.root, ".pawl", "commands", name), text);
   own("review.md", "# Review a change\n\nReview $ARGUMENTS, twice: $ARGUMENTS. Not @secret.txt.");
   own("new.md", "takes nothing over");
-  folder("review.md", "The folder's review");
-  folder("greet-all.md", "!touch ran\nGreet everybody.");
-  folder("Bad Name.md", "x");
-  folder("large.md", "x".repeat(40_000));
+  own("greet-all.md", "!touch ran\nGreet everybody.");
+  own("Bad Name.md", "x");
+  own("large.md", "x".repeat(40_000));
   writeFileSync(join(world.root, "secret.txt"), "a secret of the folder");
   writeFileSync(join(world.root, "shown.txt"), "what is shown");
   const { person, sent } = await talking(world, [answer("Reviewed."), answer("Hello.")], {
     env: { XDG_CONFIG_HOME: configuration },
     columns: 120,
   });
-  await person.sees(/new\.md is no command: pawl has a command \/new of its\s+own/);
-  await person.sees(/review\.md is no command: another file of this name counts/);
-  await person.sees(/Bad Name\.md is no command: its name is not made of at most\s+40/);
-  await person.sees(/large\.md is no command: it is larger than 32,768 bytes/);
+  await person.sees(/new\.md\s+is\s+no\s+command:\s+pawl\s+has\s+a\s+command\s+\/new\s+of\s+its\s+own/);
+  await person.sees(/Bad\s+Name\.md\s+is\s+no\s+command:\s+its\s+name\s+is\s+not\s+made\s+of\s+at\s+most\s+40/);
+  await person.sees(/large\.md\s+is\s+no\s+command:\s+it\s+is\s+larger\s+than\s+32,768\s+bytes/);
   person.type("/rev");
   await person.sees("/review");
   person.type("\t@shown.txt\r");
@@ -208,11 +206,13 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
   expect(sent(0)).not.toContain("a secret of the folder");
   person.type("/help\r");
   await person.sees(/\/review \[words\] +sends your text: Review a change/);
-  await person.sees(/\/greet-all \[words\] +sends this folder's text: !touch ran/);
+  await person.sees(/\/greet-all \[words\] +sends your text: !touch ran/);
   person.type("/greet-all now\r");
   await person.sees(/Hello\.[\s\S]*ready/);
   expect(sent(1)).toContain("Greet everybody.\\n\\nnow");
   expect(existsSync(join(world.root, "ran"))).toBe(false);
+  person.type("/theirs\r");
+  await person.sees("There is no command /theirs.");
 });
 
 test(

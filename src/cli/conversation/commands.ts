@@ -213,7 +213,7 @@ function commandOf(custom: CustomCommand): Command {
   return {
     name: custom.name,
     takes: "[words]",
-    about: `${custom.from === "user" ? "sends your text" : "sends this folder's text"}: ${custom.about}`,
+    about: `sends your text: ${custom.about}`,
     atRest: false,
     run: async ({ send }, words) => send(textWith(custom, words), words),
   };

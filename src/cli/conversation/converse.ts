@@ -208,7 +208,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
   const { agent, permissions, control, chosen, summary, text, draft, isFirst, open } = talking;
   const { front, store, terminal, version, options } = place;
   const root = summary?.info?.root ?? place.root;
-  const custom = readCustomCommands(root, process.env, commandNames);
+  const custom = readCustomCommands(process.env, commandNames);
   const own = createOwnCommands(control, root, terminal.redaction);
   const left = new AbortController();
   let stopWork: (() => void) | null = null;

@@ -1,10 +1,10 @@
 /**
- * Custom commands: texts in files `commands/NAME.md`, which a person sends by `/NAME`. They are the person's own, beside their
- * `pawl.config.json`, or the folder's, in `.pawl/commands`.
+ * Custom commands: texts in files `commands/NAME.md` beside a person's own `pawl.config.json`, which the person sends by `/NAME`.
  *
- * 1. Only a person sends one, and what is sent is shown. It runs nothing: a `!` in it is text, and an `@` names no file.
- * 2. No file takes the place of a command of pawl. Of two files of one name, the person's own counts.
- * 3. Folders and files are bounded. A file that does not count is told of.
+ * 1. Only the person's own files count, and none of a folder: what a folder brings is not sent in the person's name.
+ * 2. What is sent is shown. It runs nothing: a `!` in it is text, and an `@` names no file.
+ * 3. No file takes the place of a command of pawl.
+ * 4. The folder and its files are bounded. A file that does not count is told of.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,6 @@ export type CustomCommand = {
   /** The first line of the text. */
   readonly about: string;
   readonly text: string;
-  readonly from: "user" | "folder";
 };
 
 export type CustomCommands = {
@@ -26,33 +25,27 @@ export type CustomCommands = {
   readonly problems: readonly string[];
 };
 
-/** Of one folder. */
 const mostFiles = 100;
 const mostBytes = 32 * 1024;
 const mostAbout = 100;
 const namePattern = /^[a-z0-9][a-z0-9-]{0,39}$/;
 
 /** @param taken the names of pawl's own commands */
-export function readCustomCommands(root: string, environment: Environment, taken: ReadonlySet<string>): CustomCommands {
-  const places = [
-    { folder: join(configurationOf(environment), "commands"), from: "user" },
-    { folder: join(root, ".pawl", "commands"), from: "folder" },
-  ] as const;
-  const list = new Map<string, CustomCommand>();
+export function readCustomCommands(environment: Environment, taken: ReadonlySet<string>): CustomCommands {
+  const folder = join(configurationOf(environment), "commands");
+  const files = namesIn(folder);
+  const list: CustomCommand[] = [];
   const problems: string[] = [];
-  for (const { folder, from } of places) {
-    const files = namesIn(folder);
-    if (files.length > mostFiles)
-      problems.push(`${folder} has more than ${mostFiles} commands: the first ${mostFiles} by name count.`);
-    for (const file of files.slice(0, mostFiles)) {
-      const name = file.slice(0, -".md".length);
-      const path = join(folder, file);
-      const read = list.has(name) ? "another file of this name counts" : readCommand(name, path, taken);
-      if (typeof read === "string") problems.push(`${path} is no command: ${read}.`);
-      else list.set(name, { name, ...read, from });
-    }
+  if (files.length > mostFiles)
+    problems.push(`${folder} has more than ${mostFiles} commands: the first ${mostFiles} by name count.`);
+  for (const file of files.slice(0, mostFiles)) {
+    const name = file.slice(0, -".md".length);
+    const path = join(folder, file);
+    const read = readCommand(name, path, taken);
+    if (typeof read === "string") problems.push(`${path} is no command: ${read}.`);
+    else list.push({ name, ...read });
   }
-  return { list: [...list.values()], problems: problems.map(oneLine) };
+  return { list, problems: problems.map(oneLine) };
 }
 
 /** The text, or why it does not count. */
