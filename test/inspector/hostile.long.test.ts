@@ -66,6 +66,14 @@ describe("text of strangers", () => {
       tools: [write],
       systemPrompt: corpus,
       retry: { baseDelayMs: 1, maxDelayMs: 1 },
+      hooks: [
+        {
+          name: line,
+          beforeStep() {
+            throw new Error(corpus);
+          },
+        },
+      ],
     });
     const sessionId = "<img src=x onerror=pwned=1>";
     await agent.run(corpus, { sessionId });
@@ -149,7 +157,7 @@ describe("text of strangers", () => {
     }
     const source = readFileSync("src/core/view/public-event.ts", "utf8");
     const known = new Set([...source.matchAll(/type: "([a-z_]+)"/g)].map(([, type = ""]) => type));
-    // No recording has a hook that fails.
+    // No recording has a hook that fails: the test above has one.
     expect([...known].filter((type) => !types.has(type))).toEqual(["hook_failed"]);
   });
 
