@@ -39,7 +39,7 @@ test("a mode is the present one only when it is durable", proven, async () => {
   await begin();
   const mode = createSessionMode(slow, "Ada");
   const write = nextWrite();
-  const changed = mode.change("edits");
+  const changed = mode.change(() => "edits");
   await write.begun.promise;
   expect(mode.present()).toBe("ask");
   write.goOn.resolve();
@@ -51,10 +51,10 @@ test("a mode is the present one only when it is durable", proven, async () => {
 test("a change that cannot be written changes nothing, and the next one is made", proven, async () => {
   const { begin, slow } = createSlowSession();
   await begin();
-  await createRunChoices(slow, "Ada").change({ budget: 2 });
+  await createRunChoices(slow, "Ada").change(() => ({ budget: 2 }));
   const failing = createRunChoices({ ...slow, setData: () => Promise.reject(new Error("the disk is full")) }, "Ada");
   await failing.load();
-  await expect(failing.change({ effort: "high" })).rejects.toThrow("the disk is full");
+  await expect(failing.change(() => ({ effort: "high" }))).rejects.toThrow("the disk is full");
   expect(failing.present()).toEqual({ budget: 2 });
 });
 
@@ -63,7 +63,7 @@ test("changes are made one after another, and a read between them undoes none", 
   await begin();
   const mode = createSessionMode(slow, "Ada");
   const first = nextWrite();
-  const all = [mode.change("edits"), mode.load(), mode.change("ask"), mode.load()];
+  const all = [mode.change(() => "edits"), mode.load(), mode.change(() => "ask"), mode.load()];
   first.goOn.resolve();
   await Promise.all(all);
   expect(mode.present()).toBe("ask");
@@ -72,7 +72,7 @@ test("changes are made one after another, and a read between them undoes none", 
 test("what is chosen before the first message is kept when that message was taken", proven, async () => {
   const { begin, slow, real, nextWrite } = createSlowSession();
   const choices = createRunChoices(slow, "Ada");
-  await choices.change({ budget: 2 });
+  await choices.change(() => ({ budget: 2 }));
   await choices.keep();
   expect(choices.present()).toEqual({ budget: 2 });
   expect(choices.options()).toEqual({ limits: { maxCostUsd: 2 } });
@@ -84,4 +84,17 @@ test("what is chosen before the first message is kept when that message was take
   const other = createRunChoices(slow, "Bob");
   await other.load();
   expect(other.present()).toEqual({ budget: 2 });
+});
+
+test("a change is made from what the changes before it left", proven, async () => {
+  const { begin, slow, nextWrite } = createSlowSession();
+  await begin();
+  const choices = createRunChoices(slow, "Ada");
+  const first = nextWrite();
+  const both = [
+    choices.change((present) => ({ ...present, budget: 2 })),
+    choices.change((present) => ({ ...present, effort: "low" })),
+  ];
+  first.goOn.resolve();
+  expect(await Promise.all(both)).toEqual([{ budget: 2 }, { budget: 2, effort: "low" }]);
 });

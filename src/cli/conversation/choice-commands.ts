@@ -10,14 +10,13 @@ import type { CommandContext } from "./session-commands.js";
 
 /** The limit holds for the run under way, too: what it has used until now counts. */
 export async function budget({ choices, configured, state, say }: CommandContext, words: string): Promise<void> {
-  const { budget: present, ...others } = choices.present();
   if (words === "") {
-    const limit = present ?? configured.limits.maxCostUsd;
+    const limit = choices.present().budget ?? configured.limits.maxCostUsd;
     const now = limit === undefined ? "A run may cost any amount." : `A run ends when it has cost ${dollars(limit)}.`;
     return say([lineOf(`${now} To change it: /budget $2, or /budget off`, "dim")]);
   }
   if (words === "off") {
-    await choices.change(others);
+    await choices.change(({ budget: _, ...others }) => others);
     const { maxCostUsd } = configured.limits;
     return say([
       lineOf(
@@ -31,7 +30,7 @@ export async function budget({ choices, configured, state, say }: CommandContext
   const amount = dollarsIn(words.replace(/^\$\s*/, ""));
   if (amount === null)
     throw new PawlError("bad_input", "/budget takes an amount of US dollars, for example /budget $2");
-  await choices.change({ ...others, budget: amount });
+  await choices.change((present) => ({ ...present, budget: amount }));
   const { runId, usage } = state();
   if (runId !== null) choices.watch(runId);
   const isUnknown = usage.costUsd === undefined && usage.inputTokens !== undefined;
@@ -42,14 +41,14 @@ export async function budget({ choices, configured, state, say }: CommandContext
 }
 
 export async function effort({ choices, choose, say }: CommandContext, words: string): Promise<void> {
-  const { effort: present, ...others } = choices.present();
+  const { effort: present } = choices.present();
   const listed = [unsaid, ...efforts].map((id) => ({ id, text: id === (present ?? unsaid) ? `${id} (now)` : id }));
   const named = words === "" ? await choose("effort", listed) : words;
   if (named === null) return say([lineOf("Nothing was changed.", "dim")]);
   const chosen = efforts.find((one) => one === named);
   if (chosen === undefined && named !== unsaid)
     throw new PawlError("bad_input", `/effort takes ${efforts.join(", ")}, or ${unsaid}: then the provider decides.`);
-  await choices.change(chosen === undefined ? others : { ...others, effort: chosen });
+  await choices.change(({ effort: _, ...others }) => (chosen === undefined ? others : { ...others, effort: chosen }));
   say([lineOf(`How much the model thinks, from the next message on: ${named}`, "dim")]);
 }
 

@@ -14,8 +14,11 @@ type Patch = Parameters<Session["setData"]>[0];
 
 export type KeptValue<Value> = {
   readonly present: () => Value;
-  /** Durable when it resolves, if there is a session. If it rejects, the value is as it was. */
-  readonly change: (next: Value) => Promise<void>;
+  /**
+   * Makes the next value from the present one, when the changes before are over. Durable when it resolves, if there is a session. If it
+   * rejects, the value is as it was.
+   */
+  readonly change: (make: (present: Value) => Value) => Promise<Value>;
   /** Reads what the session keeps. */
   readonly load: () => Promise<void>;
   /** Keeps what was chosen before there was a session. */
@@ -37,9 +40,12 @@ export function createKeptValue<Value>(
   let isKept = true;
   let last: Promise<void> = Promise.resolve();
 
-  function inOrder(work: () => Promise<void>): Promise<void> {
+  function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const done = last.then(work);
-    last = done.catch(() => {});
+    last = done.then(
+      () => {},
+      () => {},
+    );
     return done;
   }
 
@@ -47,11 +53,13 @@ export function createKeptValue<Value>(
 
   return {
     present: () => present,
-    change: (next) =>
+    change: (make) =>
       inOrder(async () => {
+        const next = make(present);
         const hasBegun = (await dataOf(session)) !== null;
         if (hasBegun) await write(next);
         [present, isKept] = [next, hasBegun];
+        return next;
       }),
     load: () =>
       inOrder(async () => {

@@ -8,12 +8,12 @@ import { wrappedNote } from "./view-lines.js";
 
 /** `next` is the other mode. */
 export async function mode({ mode: own, columns, say }: CommandContext, words: string): Promise<void> {
-  const present = own.present();
-  const named = words === "next" ? (present === "ask" ? "edits" : "ask") : words;
-  const next = named === "" ? present : modes.find((one) => one === named);
-  if (next === undefined) throw new PawlError("bad_input", `/mode takes ${modes.join(" or ")}.`);
-  if (named !== "") await own.change(next);
-  say(wrappedNote(meanings[next], columns(), "dim"));
+  const named = modes.find((one) => one === words);
+  if (named === undefined && words !== "" && words !== "next")
+    throw new PawlError("bad_input", `/mode takes ${modes.join(" or ")}.`);
+  const shown =
+    words === "" ? own.present() : await own.change((present) => named ?? (present === "ask" ? "edits" : "ask"));
+  say(wrappedNote(meanings[shown], columns(), "dim"));
 }
 
 const meanings: { readonly [Name in Mode]: string } = {
