@@ -49,7 +49,8 @@ async function* recordsOf<Type extends "step" | "compaction">(
   }
 }
 
-function withCall(part: Part = { usage: {}, calls: 0 }, usage: Usage = { partial: true }): Part {
+/** An attempt without a usage is one that its provider turned away. */
+function withCall(part: Part = { usage: {}, calls: 0 }, usage: Usage = {}): Part {
   return { usage: addUsage(part.usage, usage), calls: part.calls + 1 };
 }
 
