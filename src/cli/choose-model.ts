@@ -28,7 +28,7 @@ const restMs = 600_000;
 export async function chooseForCommand(
   name: string | undefined,
   { timeout }: ModelOptions,
-  { models }: Pick<InForce, "models"> = { models: {} },
+  { models }: Pick<InForce, "models">,
 ): Promise<ChosenModel> {
   const alias = name === undefined ? undefined : aliasFor(name, models);
   const { model, why, isLocal } = await chooseModel({

@@ -9,6 +9,8 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+/** A configuration without names for models. */
+const unnamed = { models: {} };
 const nowhere = "http://127.0.0.1:9/v1";
 
 describe("the wait for a model", () => {
@@ -22,9 +24,9 @@ describe("the wait for a model", () => {
   test.each(models)("has no limit for %s on this machine, unless one is set", verifies("RTRY-5"), async (...model) => {
     const [name, variable, address = nowhere] = model;
     vi.stubEnv(variable, address);
-    const { timeouts } = await chooseForCommand(name, {});
+    const { timeouts } = await chooseForCommand(name, {}, unnamed);
     expect(timeouts).toEqual({ firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY });
-    const limited = await chooseForCommand(name, { timeout: 5_000 });
+    const limited = await chooseForCommand(name, { timeout: 5_000 }, unnamed);
     expect(limited.timeouts).toEqual({ firstChunkMs: 5_000, totalMs: 605_000 });
   });
 
@@ -32,8 +34,8 @@ describe("the wait for a model", () => {
     vi.stubEnv("VLLM_BASE_URL", "https://models.invalid/v1");
     vi.stubEnv("ANTHROPIC_API_KEY", "a-key-of-a-test");
     for (const name of ["vllm/any", "anthropic/claude-sonnet-5-5", "demo"]) {
-      expect((await chooseForCommand(name, {})).timeouts).toEqual({});
-      const { timeouts } = await chooseForCommand(name, { timeout: 1_200_000 });
+      expect((await chooseForCommand(name, {}, unnamed)).timeouts).toEqual({});
+      const { timeouts } = await chooseForCommand(name, { timeout: 1_200_000 }, unnamed);
       expect(timeouts).toEqual({ firstChunkMs: 1_200_000, totalMs: 1_800_000 });
     }
   });

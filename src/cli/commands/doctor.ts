@@ -10,6 +10,8 @@ import { describePostgres, type PostgresConnection } from "../../stores/postgres
 import { describeSqlite, openSqliteStore } from "../../stores/sqlite/index.js";
 import { detectSandbox } from "../../tools/index.js";
 import { chooseForCommand } from "../choose-model.js";
+import { configurationInForce } from "../configuration/in-force.js";
+import { realFolder } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
 import { databaseOf, homeOf, openStore, postgresOf, withPostgres, withSqlite } from "../home.js";
 import { listPending } from "../pending-calls.js";
@@ -40,7 +42,7 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
     ["due", () => checkDue(home)],
     ["keys", checkKeys],
     ["server", checkServer],
-    ["model", checkModel],
+    ["model", () => checkModel(home)],
     ["sandbox", checkSandbox],
   ];
   const checks: Check[] = [];
@@ -232,8 +234,9 @@ async function checkServer(): Promise<Finding> {
   return ok(`${found.server} at ${found.address} has ${found.name}`);
 }
 
-async function checkModel(): Promise<Finding> {
-  const { model, why } = await chooseForCommand(undefined, {});
+async function checkModel(home: string): Promise<Finding> {
+  const configured = configurationInForce({ root: realFolder("."), home });
+  const { model, why } = await chooseForCommand(configured.model, {}, configured);
   return model.id === "demo" ? noted(why) : ok(why);
 }
 
