@@ -3,7 +3,7 @@
  * lease. A question of a child session is listed once, under the child.
  */
 
-import { anObject, checkOptions, type OptionTable, someText } from "../../check-options.js";
+import { anObject, checkOptions, numberFrom, type OptionTable, someText } from "../../check-options.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { askedAt, type PendingApproval } from "../../core/view/outcome.js";
 import type { AskingSession, Store } from "../../ports/store.js";
@@ -29,6 +29,12 @@ export type PendingApprovalsOptions = {
 type Place = NonNullable<PendingApprovalsOptions["after"]>;
 
 const rules: OptionTable<PendingApprovalsOptions> = { sessionId: someText, after: anObject };
+const placeRules: OptionTable<Place> = {
+  waitsSince: numberFrom(0),
+  sessionId: someText,
+  callKey: someText,
+  questionId: someText,
+};
 
 /**
  * The calls in all sessions of a store that wait for a person or an outside program. The session that has asked for the
@@ -51,6 +57,7 @@ export async function* pendingApprovals(
 ): AsyncGenerator<StoredApproval, void, undefined> {
   checkOptions("pendingApprovals()", rules, options);
   const { sessionId, after: place } = options;
+  if (place !== undefined) checkOptions("the option after of pendingApprovals()", placeRules, place);
   const checked = checkedStore(store);
   const first = sessionId ?? place?.sessionId;
   if (first !== undefined) yield* behind(await approvalsOf(checked, first), place);
