@@ -91,15 +91,18 @@ function targetOf(file, pages, files) {
   return isShown(file) ? `${file}.md` : file;
 }
 
+function isPicture(file) {
+  return /\.(png|svg|webp)$/.test(file);
+}
+
 /** Whether a file gets a page that shows it. */
 function isShown(file) {
-  return !/\.(png|svg|webp)$/.test(file) && statSync(file).size <= mostBytesOfPage;
+  return !isPicture(file) && statSync(file).size <= mostBytesOfPage;
 }
 
 function addFile(target, file) {
   if (!isShown(file)) {
-    const isPicture = /\.(png|svg|webp)$/.test(file);
-    const copy = isPicture ? join(target, file) : join(target, "public", file);
+    const copy = isPicture(file) ? join(target, file) : join(target, "public", file);
     mkdirSync(dirname(copy), { recursive: true });
     copyFileSync(file, copy);
     return;

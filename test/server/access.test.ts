@@ -4,12 +4,12 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken, type Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { type Rig, withServer } from "./rig.js";
+import { pay, type Rig, withServer } from "./rig.js";
 
 /** A request with any headers, `Host` included. */
 function rawStatus({ url, token }: Rig, headers: Record<string, string>, path = "/v1/sessions", method = "GET") {
@@ -164,13 +164,6 @@ describe("sessions of others", () => {
 
   test("scopes are apart: who asks need not be who allows", verifies("SEC-3#server"), async () => {
     const store = createMemoryStore();
-    const pay = defineTool({
-      name: "pay",
-      description: "Pays.",
-      input: { type: "object" },
-      needsApproval: true,
-      execute: () => "paid",
-    });
     const model = createScriptedModel([{ calls: [{ name: "pay" }] }, { text: "Paid." }]);
     const agent = createAgent({ name: "payer", store, model, tools: [pay] });
     const may = (_principal: Principal, _action: string) => true;

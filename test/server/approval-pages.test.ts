@@ -2,20 +2,12 @@
  * The list of what waits, page by page: each call once, and a page costs what it reads.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { type Ask, withServer } from "./rig.js";
-
-const pay = defineTool({
-  name: "pay",
-  description: "Pays.",
-  input: { type: "object" },
-  needsApproval: true,
-  execute: () => "paid",
-});
+import { type Ask, pay, withServer } from "./rig.js";
 
 /** Sessions that wait for approvals, `calls` of each, in the order of the list. */
 async function waiting(store: Store, calls: Record<string, number>, clock = createTestClock()) {

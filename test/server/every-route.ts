@@ -4,17 +4,9 @@
 import { expect } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import type { Rig } from "./rig.js";
+import { pay, type Rig } from "./rig.js";
 
 const external = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
-const pay = defineTool({
-  name: "pay",
-  description: "Pays.",
-  input: { type: "object" },
-  needsApproval: true,
-  execute: () => "paid",
-});
-
 /** A server whose agent does what the requests below need. */
 export function rigOptions(store: Store = createMemoryStore()) {
   const script = createScriptedModel(({ messages }) => {

@@ -2,21 +2,13 @@
  * Lists of sessions, and the stream of a whole page: what changes, what waits, and one session in it.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, defineTool, type Store } from "../../src/index.js";
+import { createAgent, type Store } from "../../src/index.js";
 import type { Followed } from "../../src/server/client/index.js";
 import type { Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { withServer } from "./rig.js";
-
-const pay = defineTool({
-  name: "pay",
-  description: "Pays.",
-  input: { type: "object" },
-  needsApproval: true,
-  execute: () => "paid",
-});
+import { pay, withServer } from "./rig.js";
 
 const payer = (store: Store) =>
   createAgent({

@@ -3,7 +3,7 @@
  */
 import { createServer as createHttpServer, request as httpRequest } from "node:http";
 import { onTestFinished } from "vitest";
-import { type Agent, createMemoryStore, type Store } from "../../src/index.js";
+import { type Agent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../src/server/index.js";
 import { createAnswerCheck, type OpenApiDocument } from "./open-api-checks.js";
@@ -182,3 +182,12 @@ export async function proxyTo(
     },
   };
 }
+
+/** A tool whose calls wait for a person. */
+export const pay = defineTool({
+  name: "pay",
+  description: "Pays.",
+  input: { type: "object" },
+  needsApproval: true,
+  execute: () => "paid",
+});

@@ -12,6 +12,10 @@ import { type ProviderEnvironment, variablesOf } from "../../models/index.js";
 /** What the name of an environment variable may be. */
 export const variableName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
 
+export function isVariable(value: Json): boolean {
+  return typeof value === "string" && new RegExp(variableName).test(value);
+}
+
 export type ModelAlias = {
   /** `provider/model`. */
   readonly use: string;
@@ -28,19 +32,18 @@ export type ModelAliases = { readonly [name: string]: ModelAlias };
 
 /** What a name may be. It has no slash, so it is never the name of a provider's model. */
 export const aliasName = "^(?!demo$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$";
-const mostAliases = 200;
+export const mostAliases = 200;
+/** `provider/model`. */
+export const modelName = "^[^/\\s]+/\\S+$";
 
 const members: { readonly [name in keyof ModelAlias]-?: readonly [(value: Json) => boolean, string] } = {
-  use: [(value) => typeof value === "string" && /^[^/\s]+\/\S+$/.test(value), "must be provider/model"],
+  use: [(value) => typeof value === "string" && new RegExp(modelName).test(value), "must be provider/model"],
   contextWindow: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a number of tokens above 0"],
   baseUrl: [
     (value) => typeof value === "string" && /^https?:\/\//.test(value) && URL.canParse(value),
     "must be an address that begins with http:// or https://",
   ],
-  apiKeyEnv: [
-    (value) => typeof value === "string" && new RegExp(variableName).test(value),
-    "must be the name of an environment variable",
-  ],
+  apiKeyEnv: [isVariable, "must be the name of an environment variable"],
 };
 
 /** Says what is wrong with a value of `models`; null if nothing is. */

@@ -2,7 +2,7 @@
  * The JSON Schema of `pawl.config.json`, for editors, made from the table of the settings.
  */
 import type { Json } from "../../index.js";
-import { aliasName, variableName } from "./model-aliases.js";
+import { aliasName, modelName, mostAliases, variableName } from "./model-aliases.js";
 import { type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
 
 type JsonObject = { readonly [name: string]: Json };
@@ -74,7 +74,7 @@ const permissions: JsonObject = {
 const alias: JsonObject = {
   type: "object",
   properties: {
-    use: { type: "string", description: "provider/model.", pattern: "^[^/\\s]+/\\S+$" },
+    use: { type: "string", description: "provider/model.", pattern: modelName },
     contextWindow: { type: "integer", description: "The tokens that the model takes.", minimum: 1 },
     baseUrl: { type: "string", description: "The address of the model's server.", pattern: "^https?://" },
     apiKeyEnv: {
@@ -107,6 +107,11 @@ function schemaOf(kind: SettingKind): JsonObject {
     case "names of variables":
       return list({ type: "string", pattern: variableName });
     case "models":
-      return { type: "object", propertyNames: { pattern: aliasName }, maxProperties: 200, additionalProperties: alias };
+      return {
+        type: "object",
+        propertyNames: { pattern: aliasName },
+        maxProperties: mostAliases,
+        additionalProperties: alias,
+      };
   }
 }

@@ -3,7 +3,7 @@
  * all go by this table.
  */
 import type { Json } from "../../index.js";
-import { problemWithAliases, variableName } from "./model-aliases.js";
+import { isVariable, problemWithAliases } from "./model-aliases.js";
 
 /** What a value may be. */
 export type SettingKind =
@@ -136,8 +136,4 @@ const mostInList = 200;
 
 function isList(value: Json, isWell: (one: Json) => boolean): value is readonly Json[] {
   return Array.isArray(value) && value.length <= mostInList && value.every(isWell);
-}
-
-function isVariable(value: Json): boolean {
-  return typeof value === "string" && new RegExp(variableName).test(value);
 }

@@ -56,10 +56,15 @@ export const twiceWithin = 2_000;
 /** What a terminal does with it is the person's choice: a sound, a flash, a mark on the window. */
 export const bell = "\x07";
 
+/** Neither a command nor a command line of the person. */
+export function isMessage(line: string): boolean {
+  return !/^(?:!|\/(?!\/))/.test(line);
+}
+
 /** What a line means that was sent: a command, a command line of the person, or a message. @returns what `command` does */
 export function sendLine({ control, command, runOwn }: Talk, text: string): ReturnType<Talk["command"]> {
-  if (/^\/(?!\/)/.test(text)) return command(text);
-  if (text.startsWith("!")) runOwn(text.slice(1).trim());
-  else control.send(text.replace(/^\/\//, "/"));
+  if (isMessage(text)) control.send(text.replace(/^\/\//, "/"));
+  else if (text.startsWith("!")) runOwn(text.slice(1).trim());
+  else return command(text);
   return null;
 }

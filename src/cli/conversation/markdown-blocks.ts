@@ -14,6 +14,14 @@ export type Block =
   | { readonly type: "code-end" }
   | { readonly type: "blank" };
 
+/** Marks in front of a line, such as those of a quote in a list. A block with more is shown as text. */
+const mostMarks = 40;
+
+/** Whether a line nests so deeply that a hostile text would take more time than a plain one. */
+export function nestsDeeply(text: string): boolean {
+  return text.split("\n").some((line) => (/^[\s>*+-]*/.exec(line)?.[0].length ?? 0) > mostMarks);
+}
+
 export type BlockCutter = {
   /** @returns the blocks that are complete now */
   readonly add: (text: string) => readonly Block[];

@@ -11,7 +11,7 @@ import { lexer, type Token, type Tokens } from "marked";
 import { type Line, lineOf, linesOf, type Span, spanOf, widthOfLine, wrapLine } from "../screen/line.js";
 import type { TextStyle } from "../text-style.js";
 import { createHighlighter } from "./highlight.js";
-import { type Block, createBlockCutter } from "./markdown-blocks.js";
+import { type Block, createBlockCutter, nestsDeeply } from "./markdown-blocks.js";
 
 /** Columns. Longer lines are hard to read. */
 const prose = 100;
@@ -88,8 +88,7 @@ function codeLine(line: string): Line {
 /** A whole piece of Markdown as lines. */
 function markdownLines(text: string, columns: number): readonly Line[] {
   const width = Math.max(8, Math.min(prose, columns - 1));
-  const isDeep = text.split("\n").some((line) => (/^[\s>*+-]*/.exec(line)?.[0].length ?? 0) > deepest * 2);
-  if (isDeep) return linesOf(text);
+  if (nestsDeeply(text)) return linesOf(text);
   return lexer(text).flatMap((token) => blockLines(token, width, 0));
 }
 

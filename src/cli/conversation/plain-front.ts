@@ -23,7 +23,7 @@ import {
   submitAnswer,
 } from "./answering.js";
 import { inputLines } from "./exact-lines.js";
-import { answerableAfter, bell, type Front, type Talk, twiceWithin } from "./front.js";
+import { answerableAfter, bell, type Front, isMessage, type Talk, twiceWithin } from "./front.js";
 import { createLineOrder } from "./line-order.js";
 import type { OpenQuestion } from "./questions.js";
 
@@ -171,7 +171,7 @@ export function createPlainFront({
 
   function send(line: string): void {
     if (line.trim() === "") return;
-    if (!/^(?:!|\/(?!\/))/.test(line)) isReady = false;
+    if (isMessage(line)) isReady = false;
     order.send(line);
   }
 

@@ -9,7 +9,7 @@ import { Marked, type Tokens } from "marked";
 import { textOfOutput } from "../../core/index.js";
 import { type Json, type StreamItem, textOf } from "../../index.js";
 import { cut, oneLine, visible } from "../text.js";
-import { type Block, createBlockCutter } from "./markdown-blocks.js";
+import { type Block, createBlockCutter, nestsDeeply } from "./markdown-blocks.js";
 import { pageStyle } from "./session-page-style.js";
 
 export type PageFacts = {
@@ -97,7 +97,7 @@ function markdownHtml(text: string): string {
 function blockHtml(block: Block): string {
   switch (block.type) {
     case "markdown":
-      return isDeep(block.text) ? `<pre>${escaped(block.text)}</pre>` : String(marked.parse(block.text));
+      return nestsDeeply(block.text) ? `<pre>${escaped(block.text)}</pre>` : String(marked.parse(block.text));
     case "code-start":
       return "<pre><code>";
     case "code":
@@ -107,13 +107,6 @@ function blockHtml(block: Block): string {
     case "blank":
       return "";
   }
-}
-
-/** Marks in front of a line that nest. Deep nesting is shown as text. */
-const mostMarks = 40;
-
-function isDeep(text: string): boolean {
-  return text.split("\n").some((line) => (/^[\s>*+-]*/.exec(line)?.[0].length ?? 0) > mostMarks);
 }
 
 const marked = new Marked({

@@ -67,7 +67,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
   /** The driver commits it if the session is driven here, so the sender finds it in the log. */
-  const postData = (messageId: string, body: InboxBody, known: State) =>
+  const postChange = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
   async function refuseBusy(): Promise<void> {
@@ -194,12 +194,12 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
-    ...createDataAccess(id, parts, known, postData),
-    ...createRenaming(parts, known, postData),
+    ...createDataAccess(id, parts, known, postChange),
+    ...createRenaming(parts, known, postChange),
     compact: createCompact(id, {
       makeId,
       load: known,
-      post: postData,
+      post: postChange,
       events: events as Session["events"],
       attend: (onEnd) => attend(live(), onEnd),
     }),
