@@ -244,6 +244,19 @@ describe("session.seed", verifies("LOOP-19"), () => {
     expect(model.requests.at(-1)?.messages.slice(0, 5)).toEqual([...earlier, user("And behind it?")]);
   });
 
+  test("waits in the inbox while another process has the session, and whoever has it next takes it from there", async () => {
+    const { agent, model, store } = agentWith();
+    const holder = { id: "another", host: "elsewhere", pid: 1, startedAt: 0 };
+    const other = await store.claim("s", { holder, now: Date.now(), leaseMs: 60_000 });
+    if (other.type !== "claimed") throw new Error("Nobody else holds the session.");
+    await agent.session("s").seed(earlier);
+    expect(await store.inbox("s")).toMatchObject([{ body: { type: "history" } }]);
+    await store.release(other.lease);
+    await agent.run("And behind it?", { sessionId: "s" });
+    expect(await store.inbox("s")).toEqual([]);
+    expect(model.requests.at(-1)?.messages).toEqual([...earlier, user("And behind it?")]);
+  });
+
   test("of two at once, one is refused", async () => {
     const store = createMemoryStore();
     const seeds = ["one", "other"].map((text) =>
@@ -253,6 +266,7 @@ describe("session.seed", verifies("LOOP-19"), () => {
     );
     const settled = await Promise.allSettled(seeds);
     expect(settled.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(settled.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: "bad_input" } });
     expect(await typesIn(store, "s")).toEqual(["session_created", "history_added"]);
   });
 });

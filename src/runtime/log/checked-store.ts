@@ -120,17 +120,19 @@ function isState(state: State): boolean {
 }
 
 const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(transitionTable.idle));
-const messageTypes: ReadonlySet<unknown> = new Set<InboxMessage["body"]["type"]>([
-  "input",
-  "answer",
-  "result",
-  "abort",
-  "child",
-  "data",
-  "session_change",
-  "rules_change",
-  "compaction_request",
-]);
+/** The compiler misses a type that is left out. */
+const messageTypes: Readonly<Record<InboxMessage["body"]["type"], true>> = {
+  input: true,
+  answer: true,
+  result: true,
+  history: true,
+  abort: true,
+  child: true,
+  data: true,
+  session_change: true,
+  rules_change: true,
+  compaction_request: true,
+};
 
 function isEntry(entry: Entry): boolean {
   return (
@@ -144,7 +146,7 @@ function isMessage(message: InboxMessage): boolean {
     typeof message.id === "string" &&
     typeof message.at === "number" &&
     isObject(message.body) &&
-    messageTypes.has(message.body.type)
+    Object.hasOwn(messageTypes, message.body.type)
   );
 }
 
