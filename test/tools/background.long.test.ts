@@ -65,6 +65,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** A process of a later clock tick than another one: the system tells when a process started in ticks of 10 ms. */
+function startedLaterThan(pid: number): ChildProcess {
+  for (;;) {
+    const later = spawn("sleep", ["600"], { detached: true });
+    onTestFinished(() => void later.kill("SIGKILL"));
+    if (identityOf(later.pid ?? 0).startedAt > identityOf(pid).startedAt) return later;
+  }
+}
+
 async function fileIn(root: string, name: string): Promise<string> {
   await vi.waitFor(() => expect(existsSync(join(root, name)) && readFileSync(join(root, name), "utf8")).toBeTruthy(), {
     timeout: 10_000,
@@ -128,8 +137,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     const look = (changes: object) =>
       later.earlier("session", { "process 1": { ...record, ...changes } as Json })[0] ?? null;
     expect(look({})).toMatchObject({ number: 1, command: "sleep 600", pid, fate: "running" });
-    const bystander: ChildProcess = spawn("sleep", ["600"], { detached: true });
-    onTestFinished(() => void bystander.kill("SIGKILL"));
+    const bystander = startedLaterThan(pid);
     const { surroundings } = identityOf(process.pid);
     for (const [changes, fate] of [
       // Its id was given to another process.
