@@ -11,6 +11,7 @@
 import { resolve } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { requirementsReporter } from "./test/requirements-reporter.js";
+import { unhandledReporter } from "./test/unhandled-reporter.js";
 
 const inContinuousIntegration = process.env.CI !== undefined;
 
@@ -40,7 +41,7 @@ export default defineConfig({
     reporters: [
       ["default", { summary: false }],
       requirementsReporter(),
-      ...(inContinuousIntegration ? (["json"] as const) : []),
+      ...(inContinuousIntegration ? (["json", unhandledReporter("temp/unhandled.json")] as const) : []),
     ],
     outputFile: { json: "temp/tests.json" },
     coverage: {

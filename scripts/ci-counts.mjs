@@ -1,12 +1,14 @@
 /**
  * Reads a report, that of the tests (vitest's JSON) or that of `npm run verify`, and prints a line for each thing it tells:
  * `failed NAME`, `took SECONDS NAME` for a step of `npm run verify`, and last `counts PASSED FAILED`. A missing report counts nothing: the
- * exit code of the command says how it ended.
+ * exit code of the command says how it ended. Errors that no test caught stand in a file beside the report of the tests, and count as
+ * failures.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 
 const [path] = process.argv.slice(2);
+const unhandled = join(dirname(path), "unhandled.json");
 const report = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { passed: 0, failed: [] };
 const { passed, failed, seconds = {} } = "testResults" in report ? ofTests(report) : report;
 for (const name of failed) console.log(`failed ${name.replaceAll("\n", " ")}`);
@@ -22,5 +24,12 @@ function ofTests({ numPassedTests, testResults }) {
       .map((test) => `${path}: ${test.fullName}`);
     return tests.length === 0 && file.status === "failed" ? [path] : tests;
   });
-  return { passed: numPassedTests, failed };
+  return { passed: numPassedTests, failed: [...failed, ...unhandledErrors()] };
+}
+
+function unhandledErrors() {
+  if (!existsSync(unhandled)) return [];
+  return JSON.parse(readFileSync(unhandled, "utf8")).map(
+    (error) => `an error that no test caught: ${error.slice(0, 600)}`,
+  );
 }
