@@ -67,6 +67,7 @@ function unknownName(
 
 function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
+  if (value instanceof Promise) return "a promise";
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
   return typeof value === "function" ? "a function" : String(value);
 }
@@ -81,6 +82,13 @@ export const aList: OptionRule = { takes: (value) => Array.isArray(value), wante
 export const anObject: OptionRule = {
   takes: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   wanted: "an object",
+};
+
+/** A store may be an instance of a class of the user's own. A promise of one is the usual mistake. */
+export const aStore: OptionRule = {
+  takes: (value) =>
+    typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function",
+  wanted: "a store, such as `await openSqliteStore(…)` gives",
 };
 
 export const trueOrFalse: OptionRule = { takes: (value) => typeof value === "boolean", wanted: "true or false" };

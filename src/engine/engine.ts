@@ -8,7 +8,7 @@
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
 
-import { aList, anObject, anything, checkOptions, type OptionTable } from "../check-options.js";
+import { aList, anObject, anything, aStore, checkOptions, type OptionTable } from "../check-options.js";
 import { freeze } from "../core/data/freeze.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
@@ -73,7 +73,7 @@ const engineRules: OptionTable<EngineOptions<unknown>> = {
   plugins: aList,
   tools: anything,
   models: anObject,
-  store: anObject,
+  store: aStore,
   worker: anObject,
 };
 

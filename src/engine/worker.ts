@@ -5,7 +5,7 @@
  * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
  */
 
-import { aFunction, anObject, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../check-options.js";
+import { aFunction, aStore, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
@@ -112,7 +112,7 @@ export type Worker = {
 };
 
 export const workerOptionRules: OptionTable<WorkerOptions> = {
-  store: anObject,
+  store: aStore,
   agents: { takes: (value) => Array.isArray(value) || typeof value === "function", wanted: "an array or a function" },
   concurrency: wholeNumber(1),
   pollMs: numberFrom(1),

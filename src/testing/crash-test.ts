@@ -7,8 +7,8 @@ import { randomUUID } from "node:crypto";
 import {
   aFunction,
   aList,
-  anObject,
   anything,
+  aStore,
   checkOptions,
   numberFrom,
   type OptionTable,
@@ -84,7 +84,7 @@ const optionRules: OptionTable<CrashTestOptions> = {
   pairs: trueOrFalse,
   points: oneOf("commits", "waits"),
   at: aList,
-  store: anObject,
+  store: aStore,
   patienceMs: numberFrom(0),
   quietMs: numberFrom(0),
 };

@@ -226,6 +226,35 @@ describe("a tool that fails", () => {
     expect(result).toMatchObject({ status: "completed" });
   });
 
+  test("tells what caused it, as far as the message does not say so", verifies("TOOL-4#thrown"), async () => {
+    const refused = new AggregateError([new Error("connect ECONNREFUSED 127.0.0.1:1")]);
+    const loop = new Error("round");
+    loop.cause = new Error("and round", { cause: loop });
+    const thrown = [
+      [new TypeError("fetch failed", { cause: refused }), "fetch failed: connect ECONNREFUSED 127.0.0.1:1"],
+      [new Error("Not sent: no route", { cause: new Error("no route") }), "Not sent: no route"],
+      [new Error("outer", { cause: "a text" }), "outer"],
+      [loop, "round: and round: round: and round"],
+    ] as const;
+    const tools = thrown.map(([error], index) =>
+      defineTool({
+        name: `broken_${index}`,
+        description: "Fails.",
+        input: anyInput,
+        execute: async () => {
+          throw error;
+        },
+      }),
+    );
+    const { shown } = await shownAfter(
+      tools.map(({ name }) => ({ name })),
+      { tools },
+    );
+    expect(shown.map(({ output }) => output)).toEqual(
+      thrown.map(([, text]) => ({ type: "text", text: `Error: ${text}` })),
+    );
+  });
+
   test("to end in its time is left behind, told so by its signal", verifies("TOOL-4#timeout"), async () => {
     const clock = createTestClock();
     const slow = createGate("slow", { heedsSignal: false });

@@ -301,6 +301,20 @@ describe("names of tools, and the mode of send", () => {
   });
 });
 
+test("a store that was not awaited is refused, and what to write is said", verifies("LOOP-15"), async () => {
+  const store = Promise.resolve(createMemoryStore()) as never;
+  for (const create of [
+    () => createAgent({ model, store }),
+    () => createClient({ store }),
+    () => pawl.createEngine({ store, agents: [] }),
+    () => pawl.createWorker({ store, agents: [] }),
+  ])
+    expect(await errorOf(create)).toMatchObject({
+      code: "bad_configuration",
+      message: expect.stringContaining("is a promise; it must be a store, such as `await openSqliteStore(…)` gives."),
+    });
+});
+
 test(
   "an AI SDK tool may hold more than Pawl knows, and is called as a method",
   verifies("TOOL-1#ai-sdk", "LOOP-15"),

@@ -1,7 +1,16 @@
 /**
  * The options of an agent: their names and shapes. What each means is checked where it is compiled.
  */
-import { aFunction, aList, anObject, anyText, anything, checkOptions, type OptionTable } from "../../check-options.js";
+import {
+  aFunction,
+  aList,
+  anObject,
+  anyText,
+  anything,
+  aStore,
+  checkOptions,
+  type OptionTable,
+} from "../../check-options.js";
 import type { CompactionOptions } from "../../context/compaction-options.js";
 import type { ContextOptions } from "../../context/context-options.js";
 import type { ServiceOptions } from "../../context/services.js";
@@ -106,7 +115,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   hooks: aList,
   deps: anything,
   root: anyText,
-  store: anObject,
+  store: aStore,
   clock: anObject,
   makeId: aFunction,
   leaseMs: anything,

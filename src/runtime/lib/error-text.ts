@@ -2,16 +2,18 @@
  * Texts that others wrote, cut to a length that a log can keep.
  */
 
+import { PawlError } from "../../errors.js";
+
 /** Characters of an error's message, or of somebody's reason, unless the caller allows fewer. */
 export const mostReasonCharacters = 10_000;
 
-/** What was thrown, in words. Anything can be thrown, and looking at it may throw again. */
+/** Errors below one that are told: "fetch failed" says nothing without what it comes from. */
+const mostCauses = 4;
+
+/** What was thrown, in words, and what caused it. Anything can be thrown, and looking at it may throw again. */
 export function textOfError(error: unknown, mostCharacters = mostReasonCharacters): string {
   try {
-    return truncate(
-      error instanceof Error ? String(error.message) || String(error.name) : describe(error),
-      mostCharacters,
-    );
+    return truncate(error instanceof Error ? withCauses(error, mostCauses) : describe(error), mostCharacters);
   } catch {
     return "something was thrown that cannot be shown";
   }
@@ -20,6 +22,16 @@ export function textOfError(error: unknown, mostCharacters = mostReasonCharacter
 /** At most this many characters, and an ellipsis if some were cut off. */
 export function truncate(text: string, mostCharacters: number): string {
   return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
+}
+
+/** A cause whose words stand in the message already is not told again. */
+function withCauses(error: Error, causes: number): string {
+  const message = String(error.message);
+  const below: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
+  if (error instanceof PawlError || causes === 0 || !(below instanceof Error)) return message || String(error.name);
+  const cause = withCauses(below, causes - 1);
+  if (message === "") return cause;
+  return message.includes(cause) ? message : `${message}: ${cause}`;
 }
 
 function describe(error: unknown): string {
