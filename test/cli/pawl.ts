@@ -102,6 +102,8 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
   function startProcess(command: string, args: readonly string[], options: RunOptions): Running {
     const child = spawn(command, args, { cwd: options.cwd ?? root, env: environment(options.env) });
     running.add(child);
+    // A program may end before it has read all that is written to it: what it says and its exit code tell.
+    child.stdin.on("error", () => {});
     if (options.input !== undefined) child.stdin.end(options.input);
     const output = { stdout: "", stderr: "" };
     const listeners = new Set<() => void>();

@@ -56,6 +56,8 @@ export function start(name: string, ...args: readonly string[]): Child {
   const child = spawn(process.execPath, [join(root, "test/fixtures/store-children", `${name}.mjs`), ...args]);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   let errors = "";
+  // One that has been killed reads nothing any more: its exit code tells.
+  child.stdin.on("error", () => {});
   child.stderr.on("data", (chunk: Buffer) => {
     errors += chunk.toString();
   });
