@@ -230,9 +230,13 @@ function authenticationOf({ token, authenticate }: ServerOptions): Authenticate 
   if (authenticate !== undefined && token !== undefined)
     throw misconfigured("createServer() takes a token or authenticate, not both.");
   if (authenticate !== undefined) return authenticate;
+  if (token === undefined)
+    throw misconfigured(
+      "createServer() needs authentication: the option authenticate, or a token, which createToken() makes.",
+    );
   if (!isToken(token))
     throw misconfigured(
-      "createServer() needs authentication: the option authenticate, or a token of at least 22 characters without spaces. createToken() makes one.",
+      "The token is too short or has spaces. One of at least 22 characters is needed: createToken() makes one.",
     );
   return byToken(token);
 }

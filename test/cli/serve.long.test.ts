@@ -131,7 +131,16 @@ describe("pawl serve", () => {
       });
       expect(await run(["--unknwn"])).toMatchObject({ code: 2, stderr: expect.stringContaining("unknwn") });
       expect(await run(["--port", "70000"])).toMatchObject({ code: 2, stderr: expect.stringContaining("65535") });
-      expect(await run(["nothing.js"])).toMatchObject({ stdout: "" });
+      expect(await run(["nothing.js"])).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringContaining("There is no file nothing.js."),
+      });
+      for (const option of ["--token-file", "--peer-secret-file"])
+        expect(await run([option, "nothing.txt"])).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining(`${option}: nothing.txt cannot be read: there is no such file.`),
+        });
       const taken = await serve(world);
       const port = new URL(taken.url).port;
       const second = await world.pawl(["serve", "--model", "demo", "--port", port]);

@@ -4,7 +4,7 @@
  * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
  * the environment gives one. Any other address than this machine's own needs one that was given.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -19,6 +19,7 @@ import { createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { listenForInterruptions } from "../interruptions.js";
 import { noteServer } from "../running-server.js";
+import { readSmallText } from "../small-file.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
@@ -39,6 +40,7 @@ export type ServeOptions = DriveOptions & {
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 const graceMs = 5_000;
+const mostSecretBytes = 64 * 1024;
 
 /** Sockets at a time: all streams that a server has by default, and as many requests beside them. */
 const mostConnections = 4_000;
@@ -103,7 +105,7 @@ type Served = {
 
 /** @throws PawlError `bad_configuration` */
 function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: string; readonly isGiven: boolean } {
-  const given = tokenFile === undefined ? process.env.PAWL_TOKEN : readFileSync(tokenFile, "utf8").trim();
+  const given = tokenFile === undefined ? process.env.PAWL_TOKEN : secretOf("--token-file", tokenFile);
   if (given !== undefined && given !== "") return { token: given, isGiven: true };
   if (socket === undefined && !loopback.has(host))
     throw new PawlError(
@@ -111,6 +113,14 @@ function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: 
       `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
     );
   return { token: createToken(), isGiven: false };
+}
+
+/** @throws PawlError `bad_configuration` */
+function secretOf(option: string, path: string): string {
+  const refuse = (why: string) => new PawlError("bad_configuration", `${option}: ${path} cannot be read: ${why}.`);
+  const text = readSmallText(path, mostSecretBytes, refuse);
+  if (text === null) throw refuse("there is no such file");
+  return text.trim();
 }
 
 /** What the server signs is known to the next one, too: the secret stays in the home folder, for its owner alone. */
@@ -139,7 +149,7 @@ function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<Se
       "--peers and --peer-address need the secret that all processes share: --peer-secret-file.",
     );
   }
-  const secret = readFileSync(peerSecretFile, "utf8").trim();
+  const secret = secretOf("--peer-secret-file", peerSecretFile);
   return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
@@ -169,6 +179,11 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
 
 /** `export default` an engine, an agent, a list of agents, or a function that gives one of these. */
 async function agentsOf(module: string): Promise<Served> {
+  if (!isFile(module))
+    throw new PawlError(
+      "bad_configuration",
+      `There is no file ${module}. Give a module that exports agents, or leave it out for the agent of this folder.`,
+    );
   const loaded = (await import(pathToFileURL(resolve(module)).href)) as { readonly default?: unknown };
   const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
   if (isEngine(given)) return { what: { store: given.store, agents: given.agents }, close: () => given.shutdown() };
@@ -183,6 +198,10 @@ async function agentsOf(module: string): Promise<Served> {
   if (agents.some((agent) => storeOf(agent) !== store))
     throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
   return { what: { store, agents }, close: () => store.close() };
+}
+
+function isFile(path: string): boolean {
+  return statSync(resolve(path), { throwIfNoEntry: false })?.isFile() === true;
 }
 
 function isEngine(given: unknown): given is Engine {
