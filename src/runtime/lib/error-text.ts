@@ -2,8 +2,6 @@
  * Texts that others wrote, cut to a length that a log can keep.
  */
 
-import { PawlError } from "../../errors.js";
-
 /** Characters of an error's message, or of somebody's reason, unless the caller allows fewer. */
 export const mostReasonCharacters = 10_000;
 
@@ -28,7 +26,7 @@ export function truncate(text: string, mostCharacters: number): string {
 function withCauses(error: Error, causes: number): string {
   const message = String(error.message);
   const below: unknown = error.cause ?? (error instanceof AggregateError ? error.errors[0] : undefined);
-  if (error instanceof PawlError || causes === 0 || !(below instanceof Error)) return message || String(error.name);
+  if (causes === 0 || !(below instanceof Error)) return message || String(error.name);
   const cause = withCauses(below, causes - 1);
   if (message === "") return cause;
   return message.includes(cause) ? message : `${message}: ${cause}`;
