@@ -62,14 +62,7 @@ export function createDriver(options: DriverOptions): Driver {
     parts: options.parts,
     kept,
     hold: holdOf(keeper, kept, storeFailed),
-    recorder: createRecorder({
-      isClosed: () => driver.closed,
-      isGivenBack: () => driver.released,
-      isLeaving: () => driver.draining !== null,
-      state: () => driver.state,
-      dispatch: (events) => dispatch(driver, events),
-      letGo: (key) => letGo(driver, key),
-    }),
+    recorder: createRecorder(() => driver, recording),
     seq: options.seq,
     state,
     transcript: options.transcript,
@@ -91,6 +84,8 @@ export function createDriver(options: DriverOptions): Driver {
   };
   return driver;
 }
+
+const recording = { dispatch, letGo };
 
 /**
  * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true

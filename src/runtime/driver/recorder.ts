@@ -5,37 +5,38 @@
  * 2. `closed` says that the work goes on elsewhere, also if this was committed while the session was given back. Work that
  *    was over in the last state of this process is `stale`.
  */
-import type { State } from "../../core/machine/state.js";
 import type { Recorder } from "../work/effect-context.js";
 import type { Events } from "./batch.js";
+import type { Driver } from "./driver-parts.js";
 
-type Recording = {
-  readonly isClosed: () => boolean;
-  readonly isGivenBack: () => boolean;
-  readonly isLeaving: () => boolean;
-  /** The committed state. */
-  readonly state: () => State;
+type Recording = Pick<Driver, "closed" | "released" | "draining" | "state">;
+
+type Acts<Recorded> = {
   /** Resolves to false if the driver closes before the events are durable. */
-  readonly dispatch: (events: Events) => Promise<boolean>;
-  readonly letGo: (key: string) => void;
+  readonly dispatch: (driver: Recorded, events: Events) => Promise<boolean>;
+  readonly letGo: (driver: Recorded, key: string) => void;
 };
 
-export function createRecorder({ isClosed, isGivenBack, isLeaving, state, dispatch, letGo }: Recording): Recorder {
+/** @param driver gives the driver, which is made with its recorder */
+export function createRecorder<Recorded extends Recording>(
+  driver: () => Recorded,
+  { dispatch, letGo }: Acts<Recorded>,
+): Recorder {
   return {
     async record(events) {
       let made = 0;
-      const isDurable = await dispatch((present) => {
+      const isDurable = await dispatch(driver(), (present) => {
         const bodies = events(present);
         made = bodies.length;
         return bodies;
       });
       if (isDurable && made === 0) return "stale";
-      if (isDurable) return isGivenBack() ? "closed" : "recorded";
-      return events(state()).length === 0 ? "stale" : "closed";
+      if (isDurable) return driver().released ? "closed" : "recorded";
+      return events(driver().state).length === 0 ? "stale" : "closed";
     },
-    isLost: (isOpen) => isClosed() && isOpen(state()),
-    isLeaving,
-    isGivenBack,
-    letGo,
+    isLost: (isOpen) => driver().closed && isOpen(driver().state),
+    isLeaving: () => driver().draining !== null,
+    isGivenBack: () => driver().released,
+    letGo: (key) => letGo(driver(), key),
   };
 }
