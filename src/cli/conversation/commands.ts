@@ -1,6 +1,9 @@
 /**
  * The commands of a conversation: their names, what they do, and which one is meant.
  */
+
+import type { CommandName } from "../command-names.js";
+import { type CustomCommand, textWith } from "../configuration/commands-in-force.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import { approve } from "./approve-command.js";
 import { processes } from "./background-command.js";
@@ -8,7 +11,6 @@ import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
 import { cost } from "./cost-command.js";
-import { type CustomCommand, textWith } from "./custom-commands.js";
 import { diff } from "./diff-command.js";
 import { exportSession } from "./export-command.js";
 import { fork } from "./fork-command.js";
@@ -36,13 +38,13 @@ export type Command = {
   readonly run: (context: CommandContext, words: string) => Promise<void>;
 };
 
-export const commands: readonly Command[] = [
+export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "help",
     takes: "",
     about: "these commands",
     atRest: false,
-    run: async ({ say, columns, custom }) => say(helpLines(columns(), commandsWith(custom))),
+    run: async ({ say, columns, custom }) => say(helpLines(columns(), commandsWith(custom.list))),
   },
   {
     name: "keys",
@@ -202,9 +204,6 @@ export const commands: readonly Command[] = [
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
-/** The names that no file can have. */
-export const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));
-
 function commandsWith(custom: readonly CustomCommand[]): readonly Command[] {
   return [...commands, ...custom.map(commandOf)];
 }
@@ -213,7 +212,7 @@ function commandOf(custom: CustomCommand): Command {
   return {
     name: custom.name,
     takes: "[words]",
-    about: `sends your text: ${custom.about}`,
+    about: `${custom.scope === "user" ? "sends your text" : "sends this folder's text"}: ${custom.about}`,
     atRest: false,
     run: async ({ send }, words) => send(textWith(custom, words), words),
   };

@@ -6,6 +6,7 @@ import { stdin, stdout } from "node:process";
 import { type Agent, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { agentSettings } from "../configuration/agent-settings.js";
+import { commandsInForce } from "../configuration/commands-in-force.js";
 import { configurationInForce, type InForce, settingValue } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
@@ -22,8 +23,6 @@ import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
-import { commandNames } from "./commands.js";
-import { readCustomCommands } from "./custom-commands.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving, Talk } from "./front.js";
 import { createLiveFront } from "./live-front.js";
@@ -208,7 +207,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
   const { agent, permissions, control, chosen, summary, text, draft, isFirst, open } = talking;
   const { front, store, terminal, version, options } = place;
   const root = summary?.info?.root ?? place.root;
-  const custom = readCustomCommands(process.env, commandNames);
+  const custom = commandsInForce(talking.configured.trust);
   const own = createOwnCommands(control, root, terminal.redaction);
   const left = new AbortController();
   let stopWork: (() => void) | null = null;
@@ -252,7 +251,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
           control.setOwn(null);
         };
       },
-      custom: custom.list,
+      custom,
       send: control.send,
       join: control.join,
       go(next) {

@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { type Agent, PawlError, type Store, type UserPart } from "../../index.js";
 import type { BackgroundProcesses } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
+import type { CommandsInForce } from "../configuration/commands-in-force.js";
 import type { InForce } from "../configuration/in-force.js";
 import { agentName } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
@@ -15,7 +16,6 @@ import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, oneLine } from "../text.js";
-import type { CustomCommand } from "./custom-commands.js";
 import type { RunChoices } from "./run-choices.js";
 import type { SessionMode } from "./session-mode.js";
 import type { ViewState } from "./view.js";
@@ -67,7 +67,7 @@ export type CommandContext = {
   /** Shows that something is under way, which Esc stops. Call the returned function when it is over. */
   readonly atWork: (name: string, stop: () => void) => () => void;
   /** The commands in files. */
-  readonly custom: readonly CustomCommand[];
+  readonly custom: CommandsInForce;
   /** Sends a message, with the files that `named` names. */
   readonly send: (text: string, named: string) => void;
   /** Adds data to the next message. */
