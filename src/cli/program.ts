@@ -98,6 +98,7 @@ const addConversation: Add = (program, terminal, finish) => {
     .option("--continue", "go on with the latest session of this folder")
     .option("--session <id>", "go on with this session")
     .option("--screen-reader", "only append text: for screen readers and simple terminals")
+    .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
     .action(async (words: readonly string[], options: ConversationOptions) =>
       finish(await conversation(words, options, versionOf(), program, terminal)),
     );

@@ -9,9 +9,10 @@ import { commandRecord, commandsInForce } from "../configuration/commands-in-for
 import { configurationName } from "../configuration/configuration.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import { linesInForce, settingsOf, shownValue } from "../configuration/shown.js";
+import { configurationOf } from "../configuration-folder.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
-import { configurationOf, homeOf } from "../home.js";
+import { homeOf } from "../home.js";
 import { packageFile } from "../installation.js";
 import { serverRecord } from "../mcp/server-line.js";
 import { serversInForce } from "../mcp/servers-in-force.js";

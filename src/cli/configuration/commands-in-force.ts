@@ -1,7 +1,8 @@
 /**
  * Which commands in files there are in a folder: the person's own, and those of the folder, as far as each file is trusted.
  */
-import { configurationOf, type Environment } from "../home.js";
+import { configurationOf } from "../configuration-folder.js";
+import type { Environment } from "../home.js";
 import { cut, oneLine } from "../text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type CommandFile, userCommandFiles } from "./command-files.js";

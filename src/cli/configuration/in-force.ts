@@ -4,7 +4,8 @@
  */
 import { basename, dirname } from "node:path";
 import type { Json } from "../../index.js";
-import { configurationOf, type Environment } from "../home.js";
+import { configurationOf } from "../configuration-folder.js";
+import type { Environment } from "../home.js";
 import { projectFolder } from "../permissions/project.js";
 import type { RuleLists } from "../permissions/rule-text.js";
 import {

@@ -238,7 +238,7 @@ const notes: readonly string[] = [
   "!command runs a command of yours in the folder; its output joins your next message.",
   "@path adds a file of the folder to the message.",
   "// begins a message that starts with a slash.",
-  "pawl --screen-reader starts without a live screen.",
+  "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
 ];
 
 export type Found =

@@ -7,7 +7,7 @@ import { type Agent, PawlError, type SessionSummary, type Store } from "../../in
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { agentSettings } from "../configuration/agent-settings.js";
 import { commandsInForce } from "../configuration/commands-in-force.js";
-import { configurationInForce, type InForce, settingValue } from "../configuration/in-force.js";
+import { configurationInForce, type InForce, type SettingInForce, settingValue } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, type FolderOptions, folderChoices } from "../folder-agent.js";
@@ -19,6 +19,7 @@ import { type Line, lineOf } from "../screen/line.js";
 import { openPrompt } from "../screen/prompt.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
+import { createStyleText, type Theme } from "../text-style.js";
 import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
@@ -44,7 +45,7 @@ export type ConversationOptions = FolderOptions & {
   readonly root?: string;
   readonly session?: string;
   readonly continue?: true;
-  readonly screenReader?: true;
+  readonly screenReader?: boolean;
 };
 
 /** Milliseconds that tools have to finish when a run is left, and that a stopped run has to end. */
@@ -58,9 +59,9 @@ export async function converse(
   terminal: Terminal,
 ): Promise<number> {
   const root = realFolder(options.root ?? ".");
-  const front = createFront(options, terminal);
-  front.talk(null, "starting…");
   const home = homeOf(process.env);
+  const front = createFront(options, configurationInForce({ root, home }).settings, terminal);
+  front.talk(null, "starting…");
   process.prependOnceListener("uncaughtException", front.close);
   try {
     const { store, loss } = await openStoreOrMemory(home);
@@ -95,10 +96,23 @@ type Place = {
   readonly servers: PresentServers;
 };
 
-function createFront({ screenReader }: ConversationOptions, terminal: Terminal): Front {
+/** The prompt on the screen goes by the person's own file alone. What is in force in the folder may have it otherwise. */
+function createFront(
+  { screenReader }: ConversationOptions,
+  settings: readonly SettingInForce[],
+  terminal: Terminal,
+): Front {
   const streams = { input: stdin, output: stdout };
-  if (screenReader === true || !hasLiveScreen(streams, process.env)) return createPlainFront(streams);
-  return createLiveFront(terminal.takePrompt() ?? openPrompt(streams, process.env));
+  const isPlain = screenReader ?? settingValue(settings, "ui.screenReader") === true;
+  const prompt = terminal.takePrompt();
+  if (isPlain || !hasLiveScreen(streams, process.env)) {
+    const typed = prompt?.handOver(() => {});
+    prompt?.close();
+    return createPlainFront(streams, typed);
+  }
+  const theme = settingValue(settings, "ui.theme") as Theme;
+  prompt?.screen.restyle(createStyleText(stdout, process.env, theme));
+  return createLiveFront(prompt ?? openPrompt(streams, process.env, theme));
 }
 
 /** The session that the options name; null: a new one. @throws PawlError `no_session`, `agent_mismatch` */
