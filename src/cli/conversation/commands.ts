@@ -4,7 +4,7 @@
 
 import type { CommandName } from "../command-names.js";
 import { type CustomCommand, textWith } from "../configuration/commands-in-force.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import type { Line } from "../screen/line.js";
 import { approve } from "./approve-command.js";
 import { processes } from "./background-command.js";
 import { budget, effort } from "./choice-commands.js";
@@ -15,6 +15,7 @@ import { diff } from "./diff-command.js";
 import { exportSession } from "./export-command.js";
 import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
+import { listedLines } from "./listed-lines.js";
 import * as looks from "./look-commands.js";
 import { mcpServers } from "./mcp-command.js";
 import { mode } from "./mode-command.js";
@@ -219,19 +220,8 @@ function commandOf(custom: CustomCommand): Command {
 }
 
 function helpLines(columns: number, commands: readonly Command[]): readonly Line[] {
-  const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
-  const isNarrow = columns < 2 * width + 20;
-  return [
-    ...commands.flatMap(({ name, takes, about }): readonly Line[] => {
-      const head = `/${name} ${takes}`;
-      const indent = " ".repeat(isNarrow ? 4 : width);
-      const [first = [], ...rest] = wrappedNote(about, columns - indent.length);
-      const others = rest.map((line): Line => [spanOf(indent), ...line]);
-      if (isNarrow) return [lineOf(head.trimEnd(), "bold"), [spanOf(indent), ...first], ...others];
-      return [[spanOf(head.padEnd(width), "bold"), ...first], ...others];
-    }),
-    ...notes.flatMap((note) => wrappedNote(note, columns, "dim")),
-  ];
+  const entries = commands.map(({ name, takes, about }) => ({ head: `/${name} ${takes}`, about }));
+  return [...listedLines(entries, columns), ...notes.flatMap((note) => wrappedNote(note, columns, "dim"))];
 }
 
 const notes: readonly string[] = [

@@ -329,13 +329,17 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
 const signals = ["SIGTERM", "SIGHUP"] as const;
 
 /** Ends the run or lets it go, and says how to go on. */
-async function leave({ front, loss, background }: Place, control: SessionControl, how: Leaving): Promise<number> {
+async function leave(
+  { front, store, loss, background }: Place,
+  control: SessionControl,
+  how: Leaving,
+): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
   await control.close(how === "rest" ? 0 : graceMs);
-  if (isAtWork && loss === null) {
+  if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
     control.say([lineOf(`To go on: pawl --continue, or pawl --session ${id}`, "dim")]);
   }

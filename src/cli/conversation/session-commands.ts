@@ -16,6 +16,7 @@ import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, oneLine } from "../text.js";
+import { listedLines } from "./listed-lines.js";
 import type { RunChoices } from "./run-choices.js";
 import type { SessionMode } from "./session-mode.js";
 import type { ViewState } from "./view.js";
@@ -151,11 +152,16 @@ export async function sessionChoices(
     });
 }
 
-export async function tools({ agent, say }: CommandContext): Promise<void> {
-  say(
-    agent.specifications().map(({ name, description }): Line => {
-      const [sentence = ""] = oneLine(description ?? "").split(/(?<=\.)\s/);
-      return [spanOf(name.padEnd(14), "bold"), spanOf(sentence)];
-    }),
-  );
+export async function tools({ agent, configured, hasShell, columns, say }: CommandContext): Promise<void> {
+  const present = agent.specifications().map(({ name, description }) => {
+    const [sentence = ""] = oneLine(description ?? "").split(/(?<=\.)\s/);
+    return { head: oneLine(name), about: sentence };
+  });
+  const turnedOff = configured.settings.find(({ key }) => key === "tools.off");
+  const off = ((turnedOff?.value ?? []) as readonly string[]).map((name) => ({
+    head: oneLine(name),
+    about: oneLine(`off: tools.off in ${turnedOff?.from}`),
+  }));
+  const noShell = hasShell ? [] : [{ head: "shell", about: "off: start pawl with --allow-shell" }];
+  say(listedLines([...present, ...[...noShell, ...off].map((one) => ({ ...one, style: "dim" }) as const)], columns()));
 }
