@@ -121,7 +121,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     run: budget,
   },
   { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
-  { name: "tools", takes: "", about: "the tools of the model", atRest: false, run: acts.tools },
+  { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   {
     name: "mcp",
     takes: "",

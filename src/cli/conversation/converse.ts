@@ -341,7 +341,7 @@ async function leave(
   await control.close(how === "rest" ? 0 : graceMs);
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say([lineOf(`To go on: pawl --continue, or pawl --session ${id}`, "dim")]);
+    control.say(wrappedNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
   front.changed();
   if (!isAtWork || how === "stop") return exitCodes.done;

@@ -9,14 +9,18 @@ export type Listed = { readonly head: string; readonly about: string; readonly s
 
 /** Columns of the longest name that has a text beside it. */
 const widest = 40;
+/** Columns that a text needs beside the names. */
+const leastRoom = 24;
 
 export function listedLines(entries: readonly Listed[], columns: number): readonly Line[] {
   const width = Math.min(widest, Math.max(0, ...entries.map(({ head }) => head.length))) + 2;
-  const isNarrow = columns < 2 * width + 20;
+  const isNarrow = columns - width < leastRoom;
   return entries.flatMap(({ head, about, style = "bold" }): readonly Line[] => {
     const isBeside = !isNarrow && head.length <= widest;
     const indent = " ".repeat(isBeside ? width : 4);
-    const [first = [], ...rest] = wrappedNote(about, columns - indent.length);
+    // One word is a path or an id: the terminal wraps it, so that it can be copied.
+    const isWord = !/\s/.test(about.trim());
+    const [first = [], ...rest] = isWord ? [lineOf(about)] : wrappedNote(about, columns - indent.length);
     const others = rest.map((line): Line => [spanOf(indent), ...line]);
     if (isBeside) return [[spanOf(head.padEnd(width), style), ...first], ...others];
     return [lineOf(head.trimEnd(), style), [spanOf(indent), ...first], ...others];

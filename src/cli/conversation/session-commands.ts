@@ -13,7 +13,7 @@ import type { StartedServers } from "../mcp/start-servers.js";
 import { modelLabel } from "../model-label.js";
 import type { Permissions } from "../permissions/permissions.js";
 import type { Redaction } from "../redaction.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, oneLine } from "../text.js";
 import { listedLines } from "./listed-lines.js";
@@ -80,7 +80,7 @@ export type CommandContext = {
 const mostSessions = 200;
 
 export async function status(context: CommandContext): Promise<void> {
-  const { sessionId, root, model, version, hasShell, permissions, servers, say } = context;
+  const { sessionId, root, model, version, hasShell, permissions, servers, columns, say } = context;
   const sandbox = permissions.isSandboxed() ? "sandboxed with bubblewrap" : "not sandboxed";
   const facts: readonly (readonly [string, string])[] = [
     ["version", version],
@@ -93,7 +93,12 @@ export async function status(context: CommandContext): Promise<void> {
     ["files", filesOf(context)],
     ["Node", process.version],
   ];
-  say(facts.map(([name, value]): Line => [spanOf(name.padEnd(9), "dim"), spanOf(value)]));
+  say(
+    listedLines(
+      facts.map(([head, about]) => ({ head, about, style: "dim" }) as const),
+      columns(),
+    ),
+  );
 }
 
 function trustOf({ configured: { trust } }: CommandContext): string {
