@@ -63,11 +63,11 @@ const addConfig: Add = (program, terminal, finish) => {
 const addTrust: Add = (program, terminal, finish) => {
   program
     .command("trust")
-    .description("look at the folder's pawl.config.json, and trust it exactly as it is now")
+    .description("look at the files that the folder brings, and trust them exactly as they are now")
     .option("--root <folder>", "the folder (default: this one)")
-    .option("--show", "show the file, whether it is trusted, and its hash")
-    .option("--revoke", "stop trusting it")
-    .option("--hash <hash>", "trust it without being asked, if it has exactly this hash")
+    .option("--show", "show the files, whether they are trusted, and the hash")
+    .option("--revoke", "stop trusting them")
+    .option("--hash <hash>", "trust them without being asked, if they have exactly this hash")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", examples("pawl trust", "pawl trust --show", "pawl trust --hash 5f2c…", "pawl trust --revoke"))
     .action(async (options: TrustOptions) => finish(await trust(options, terminal)));

@@ -30,8 +30,9 @@ import {
 import { type AgentSettings, agentSettings } from "./configuration/agent-settings.js";
 import type { ConfiguredLimits } from "./configuration/configuration.js";
 import { configurationInForce, type InForce } from "./configuration/in-force.js";
+import { configurationOf } from "./configuration-folder.js";
 import { recording } from "./file-records.js";
-import { configurationOf, shortId } from "./home.js";
+import { shortId } from "./home.js";
 import { guardedTools } from "./permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "./permissions/permissions.js";
 

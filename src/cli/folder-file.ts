@@ -13,19 +13,39 @@ export type FolderFile =
   | { readonly type: "missing" }
   | { readonly type: "refused"; readonly why: string };
 
-export function readFolderFile(root: string, path: string): FolderFile {
+/** @param most bytes of the file */
+export function readFolderFile(root: string, path: string, most = mostBytes): FolderFile {
+  const place = inFolder(root, path);
+  if (place.type !== "inside") return place;
+  try {
+    const found = readSmallFile(place.real, most, constants.O_NOFOLLOW ?? 0);
+    return found.type === "file" ? { ...found, path: place.path } : found;
+  } catch (error) {
+    return unreadable(error);
+  }
+}
+
+/** Where something of the folder is, behind all links. */
+export type PlaceInFolder =
+  /** `path` is relative to the folder. */
+  { readonly type: "inside"; readonly path: string; readonly real: string } | Exclude<FolderFile, { type: "file" }>;
+
+export function inFolder(root: string, path: string): PlaceInFolder {
   try {
     const real = realpathSync(resolve(root, path));
     const shown = relative(realpathSync(root), real);
     if (shown === "" || shown === ".." || shown.startsWith("../") || isAbsolute(shown))
       return { type: "refused", why: "it is not in the folder" };
-    const found = readSmallFile(real, mostBytes, constants.O_NOFOLLOW ?? 0);
-    return found.type === "file" ? { ...found, path: shown } : found;
+    return { type: "inside", path: shown, real };
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const isMissing = code === "ENOENT" || code === "ENOTDIR";
-    return isMissing ? { type: "missing" } : { type: "refused", why: `it cannot be read (${code})` };
+    return unreadable(error);
   }
+}
+
+function unreadable(error: unknown): Exclude<FolderFile, { type: "file" }> {
+  const { code } = error as NodeJS.ErrnoException;
+  const isMissing = code === "ENOENT" || code === "ENOTDIR";
+  return isMissing ? { type: "missing" } : { type: "refused", why: `it cannot be read (${code})` };
 }
 
 /** The text of a file; null if it is none in UTF-8, or cannot be read. */

@@ -19,11 +19,6 @@ export function homeOf(environment: Environment): string {
   return join(homedir(), ".local", "share", "pawl");
 }
 
-/** The user's own files for agents: `XDG_CONFIG_HOME/pawl`, else `~/.config/pawl`. */
-export function configurationOf({ XDG_CONFIG_HOME: own }: Environment): string {
-  return own !== undefined && isAbsolute(own) ? join(own, "pawl") : join(homedir(), ".config", "pawl");
-}
-
 export function databaseOf(home: string): string {
   return join(home, "sessions.db");
 }

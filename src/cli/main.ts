@@ -4,10 +4,12 @@
  */
 import { stdin, stdout } from "node:process";
 import { opensConversation } from "./opens-conversation.js";
+import { ownLook } from "./own-look.js";
 import { openPrompt } from "./screen/prompt.js";
 
 const streams = { input: stdin, output: stdout };
-const isConversation = opensConversation(process.argv.slice(2), streams, process.env);
-const prompt = isConversation ? openPrompt(streams, process.env) : null;
+const look = ownLook(process.env);
+const isConversation = opensConversation(process.argv.slice(2), streams, process.env, look);
+const prompt = isConversation && look !== null ? openPrompt(streams, process.env, look.theme) : null;
 const { runProgram } = await import("./run-program.js");
-await runProgram(prompt);
+await runProgram(prompt, look?.theme);

@@ -12,6 +12,7 @@ export const quickOptions: { readonly [option: string]: boolean | undefined } = 
   "--allow-shell": false,
   "--no-context-files": false,
   "--debug": false,
+  "--no-screen-reader": false,
   "--model": true,
   "--root": true,
   "--session": true,
@@ -38,12 +39,17 @@ export function hasLiveScreen(
   return TERM !== "dumb" && (columns === 0 || (columns >= smallest.columns && rows >= smallest.rows));
 }
 
-/** @param args what stands behind `pawl` */
+/**
+ * @param args what stands behind `pawl`
+ * @param look what the person's own file says of the screen; null if that is not clear
+ */
 export function opensConversation(
   args: readonly string[],
   streams: Streams,
   environment: { readonly [name: string]: string | undefined },
+  look: { readonly screenReader: boolean } | null,
 ): boolean {
+  if (look === null || (look.screenReader && !args.includes("--no-screen-reader"))) return false;
   if (streams.input.isTTY !== true || streams.output.isTTY !== true) return false;
   if (!hasLiveScreen(streams, environment)) return false;
   for (let at = 0; at < args.length; at += 1) {

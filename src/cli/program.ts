@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import type { AcpCommandOptions } from "./commands/acp.js";
 import { conversation } from "./commands/conversation.js";
+import { rename } from "./commands/rename.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
 import { type RunCommandOptions, run } from "./commands/run.js";
@@ -98,6 +99,7 @@ const addConversation: Add = (program, terminal, finish) => {
     .option("--continue", "go on with the latest session of this folder")
     .option("--session <id>", "go on with this session")
     .option("--screen-reader", "only append text: for screen readers and simple terminals")
+    .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
     .action(async (words: readonly string[], options: ConversationOptions) =>
       finish(await conversation(words, options, versionOf(), program, terminal)),
     );
@@ -187,6 +189,13 @@ const addSessions: Add = (program, terminal, finish) => {
     .addHelpText("after", examples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
     .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
       finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
+    );
+  named("rename", "give a session another title")
+    .argument("<title...>", "what lists call it: at most 200 characters")
+    .option("--json", "print the id and the title as JSON")
+    .addHelpText("after", examples('pawl sessions rename 3f8c "The build of March"'))
+    .action(async (id: string, words: readonly string[], _: sessions.JsonOption, self: Command) =>
+      finish(await rename(id, words, self.optsWithGlobals(), terminal)),
     );
   addTransfer(command, terminal, finish);
   named("delete", "delete a session and all its data, unless its run is under way")

@@ -7,10 +7,14 @@ import { createProgram } from "./program.js";
 import type { Prompt } from "./screen/prompt.js";
 import { openTerminal } from "./terminal.js";
 import { visible } from "./text.js";
+import type { Theme } from "./text-style.js";
 
-/** @param prompt the prompt of a conversation, if it is on the screen already */
-export async function runProgram(prompt: Prompt | null): Promise<void> {
-  const terminal = openTerminal(process.env, prompt);
+/**
+ * @param prompt the prompt of a conversation, if it is on the screen already
+ * @param theme as the person's own file has it
+ */
+export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<void> {
+  const terminal = openTerminal(process.env, prompt, theme);
   const isDebugging = process.argv.includes("--debug");
 
   async function main(): Promise<number> {

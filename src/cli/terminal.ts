@@ -7,7 +7,7 @@ import { stderr, stdin, stdout } from "node:process";
 import { createTerminalRedaction, type Redaction } from "./redaction.js";
 import type { Prompt } from "./screen/prompt.js";
 import { jsonLine } from "./text.js";
-import { createStyleText, type StyleText } from "./text-style.js";
+import { createStyleText, type StyleText, type Theme } from "./text-style.js";
 
 export type Terminal = {
   readonly out: (text: string) => void;
@@ -42,6 +42,7 @@ const defaultColumns = 100;
 export function openTerminal(
   environment: { readonly [name: string]: string | undefined },
   firstPrompt: Prompt | null = null,
+  theme: Theme = "auto",
 ): Terminal {
   let prompt = firstPrompt;
   const isLive = stderr.isTTY === true && environment.TERM !== "dumb";
@@ -102,8 +103,8 @@ export function openTerminal(
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,
     isLive,
     isOutLive: stdout.isTTY === true,
-    style: createStyleText(stderr, environment),
-    styleOut: createStyleText(stdout, environment),
+    style: createStyleText(stderr, environment, theme),
+    styleOut: createStyleText(stdout, environment, theme),
     // A terminal that does not know its width reports 0.
     columns: () => stderr.columns || stdout.columns || defaultColumns,
     async flush() {

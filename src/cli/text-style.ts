@@ -26,15 +26,30 @@ export type StyleText = (style: TextStyle, text: string) => string;
 
 export const plainText: StyleText = (_, text) => text;
 
+export const themes = ["auto", "none"] as const;
+
+/** `auto`: the colours of the terminal, if it has some. `none`: no colours and no styles. */
+export type Theme = (typeof themes)[number];
+
+export function isTheme(value: unknown): value is Theme {
+  return themes.some((theme) => theme === value);
+}
+
 /**
- * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), or if `TERM` is
- * `dumb`.
+ * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), if `TERM` is `dumb`, or if the theme
+ * is `none`. `FORCE_COLOR` is above all of these, as it is in Node: with `0` it takes the colours away, else it gives them.
  */
 export function createStyleText(
   stream: { readonly isTTY?: boolean },
   environment: { readonly [name: string]: string | undefined },
+  theme: Theme = "auto",
 ): StyleText {
-  const isStyled = stream.isTTY === true && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb";
+  const { NO_COLOR: none = "", FORCE_COLOR: forced, TERM } = environment;
+  const isUsual = stream.isTTY === true && none === "" && TERM !== "dumb" && theme !== "none";
+  const isStyled = forced === undefined ? isUsual : forcing.has(forced);
   // `styleText` would check standard output, and the stream may be standard error.
   return isStyled ? (style, text) => styleText(formats[style] as Format, text, { validateStream: false }) : plainText;
 }
+
+/** Values of `FORCE_COLOR` that give colours; another one takes them away. */
+const forcing: ReadonlySet<string> = new Set(["", "1", "2", "3", "true"]);

@@ -386,8 +386,16 @@ describe("colour", () => {
     ["NO_COLOR", { isTTY: true }, { NO_COLOR: "1" }, false],
     ["an empty NO_COLOR", { isTTY: true }, { NO_COLOR: "" }, true],
     ["a dumb terminal", { isTTY: true }, { TERM: "dumb" }, false],
+    ["FORCE_COLOR in a pipe", {}, { FORCE_COLOR: "1", NO_COLOR: "1", TERM: "dumb" }, true],
+    ["an empty FORCE_COLOR", {}, { FORCE_COLOR: "" }, true],
+    ["FORCE_COLOR=0", { isTTY: true }, { FORCE_COLOR: "0" }, false],
   ])("%s", (_, stream, environment, isPainted) => {
     expect(createStyleText(stream, environment)("red", "x") !== "x").toBe(isPainted);
+  });
+
+  test("the theme none takes it away, and FORCE_COLOR is above", () => {
+    expect(createStyleText({ isTTY: true }, {}, "none")("red", "x")).toBe("x");
+    expect(createStyleText({ isTTY: true }, { FORCE_COLOR: "1" }, "none")("red", "x")).not.toBe("x");
   });
 });
 

@@ -195,6 +195,49 @@ describe("pawl sessions export --raw, and import", () => {
   });
 });
 
+describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
+  test("gives a session at rest another title at once, and one under way by the process that drives it", async () => {
+    const { pawl, root, start } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "old"]);
+    const titleOf = async (id: string) => {
+      const found = jsonLines((await pawl(["sessions", "--json"])).stdout).find(({ sessionId }) => sessionId === id);
+      return [found?.info.title, found?.progress];
+    };
+    const renamed = await pawl(["sessions", "rename", "old", "The  build", "of\nMarch\x1b[31m"]);
+    expect(renamed).toMatchObject({ code: 0, stderr: "" });
+    expect(renamed.stdout).toBe("old is called from now on: The build of March\\x1b[31m\n");
+    expect(await titleOf("old")).toEqual(["The build of March\x1b[31m", "completed"]);
+    const again = await pawl(["sessions", "rename", "ol", "March", "--json"]);
+    expect(jsonLines(again.stdout)).toEqual([{ renamed: "old", title: "March" }]);
+    for (const wrong of [[" "], ["x".repeat(201)], []])
+      expect((await pawl(["sessions", "rename", "old", ...wrong])).code).toBe(2);
+    expect((await pawl(["sessions", "rename", "none", "x"])).stderr).toContain('There is no session "none".');
+    expect(await titleOf("old")).toEqual(["March", "completed"]);
+
+    const gate = createGate(root);
+    const args = ["run", `run: ${gate.command}`, "--session", "s", "--yes", "--allow-shell"];
+    const running = start(args, { input: "" });
+    await gate.begun(running);
+    expect(await pawl(["sessions", "rename", "s", "At work"])).toMatchObject({ code: 0, stderr: "" });
+    await expect.poll(() => titleOf("s")).toEqual(["At work", "running"]);
+    gate.open();
+    expect((await running.ended).code).toBe(0);
+    expect(await titleOf("s")).toEqual(["At work", "completed"]);
+  }, 60_000);
+
+  test("carries no run on: the title of one that waits is there when it goes on", async () => {
+    const { pawl } = createWorld(files);
+    await pawl(["run", "run: echo x", "--session", "w", "--allow-shell", "--park"]);
+    const renamed = await pawl(["sessions", "rename", "w", "Later", "--json"]);
+    expect(jsonLines(renamed.stdout)).toEqual([{ renamed: "w", title: "Later", waits: true }]);
+    expect((await pawl(["sessions", "rename", "w", "Later"])).stderr).toContain("pawl resume w");
+    const listed = async () => jsonLines((await pawl(["sessions", "--json"])).stdout);
+    expect(await listed()).toMatchObject([{ progress: "waiting", info: { title: "run: echo x" } }]);
+    expect((await pawl(["resume", "w", "--yes", "--allow-shell"])).code).toBe(0);
+    expect(await listed()).toMatchObject([{ progress: "completed", info: { title: "Later" } }]);
+  });
+});
+
 describe("pawl sessions delete", () => {
   test("removes a session, and refuses one whose run is under way", verifies("CLI-4#part-1"), async () => {
     const { pawl, root, start } = createWorld(files);

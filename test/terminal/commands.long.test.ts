@@ -181,8 +181,6 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
   const world = createWorld();
   const configuration = join(world.home, "config");
   mkdirSync(join(configuration, "pawl", "commands"), { recursive: true });
-  mkdirSync(join(world.root, ".pawl", "commands"), { recursive: true });
-  writeFileSync(join(world.root, ".pawl", "commands", "theirs.md"), "A text of the folder");
   const own = (name: string, text: string) => writeFileSync(join(configuration, "pawl", "commands", name), text);
   own("review.md", "# Review a change\n\nReview $ARGUMENTS, twice: $ARGUMENTS. Not @secret.txt.");
   own("new.md", "takes nothing over");
@@ -211,8 +209,6 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
   await person.sees(/Hello\.[\s\S]*ready/);
   expect(sent(1)).toContain("Greet everybody.\\n\\nnow");
   expect(existsSync(join(world.root, "ran"))).toBe(false);
-  person.type("/theirs\r");
-  await person.sees("There is no command /theirs.");
 });
 
 test(

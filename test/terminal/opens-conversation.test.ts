@@ -6,6 +6,7 @@ import { verifies } from "../verifies.js";
 
 const live = { input: { isTTY: true }, output: { isTTY: true, columns: 80, rows: 24 } };
 const env = { TERM: "xterm" };
+const look = { screenReader: false };
 
 describe("the prompt is shown before the program is loaded", verifies("CHAT-1#first-frame"), () => {
   test.each([
@@ -14,7 +15,7 @@ describe("the prompt is shown before the program is loaded", verifies("CHAT-1#fi
     [["why does it fail?"]],
     [["--model", "demo", "-y", "why does it fail?"]],
     [["--session=3f8c", "--debug"]],
-  ])("with %j", (args) => expect(opensConversation(args, live, env)).toBe(true));
+  ])("with %j", (args) => expect(opensConversation(args, live, env, look)).toBe(true));
 
   test.each([
     [["run"]],
@@ -26,13 +27,21 @@ describe("the prompt is shown before the program is loaded", verifies("CHAT-1#fi
     [["--model", "demo", "sessions"]],
     [["--continue=yes"]],
     [["--constructor"]],
-  ])("not with %j, which may be something else", (args) => expect(opensConversation(args, live, env)).toBe(false));
+  ])("not with %j, which may be something else", (args) =>
+    expect(opensConversation(args, live, env, look)).toBe(false),
+  );
 
   test("not where there is no live screen", () => {
-    expect(opensConversation([], { ...live, input: { isTTY: false } }, env)).toBe(false);
-    expect(opensConversation([], { ...live, output: { isTTY: false, columns: 80, rows: 24 } }, env)).toBe(false);
-    expect(opensConversation([], { ...live, output: { isTTY: true, columns: 19, rows: 24 } }, env)).toBe(false);
-    expect(opensConversation([], live, { TERM: "dumb" })).toBe(false);
+    expect(opensConversation([], { ...live, input: { isTTY: false } }, env, look)).toBe(false);
+    expect(opensConversation([], { ...live, output: { isTTY: false, columns: 80, rows: 24 } }, env, look)).toBe(false);
+    expect(opensConversation([], { ...live, output: { isTTY: true, columns: 19, rows: 24 } }, env, look)).toBe(false);
+    expect(opensConversation([], live, { TERM: "dumb" }, look)).toBe(false);
+  });
+
+  test("and not where the person's own file wants another screen, or cannot be used", () => {
+    expect(opensConversation([], live, env, null)).toBe(false);
+    expect(opensConversation([], live, env, { screenReader: true })).toBe(false);
+    expect(opensConversation(["--no-screen-reader"], live, env, { screenReader: true })).toBe(true);
   });
 
   test("and every option that it knows is one of the conversation, with the same value", () => {

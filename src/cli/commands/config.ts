@@ -5,12 +5,14 @@
 import { join } from "node:path";
 import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
+import { commandRecord, commandsInForce } from "../configuration/commands-in-force.js";
 import { configurationName } from "../configuration/configuration.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import { linesInForce, settingsOf, shownValue } from "../configuration/shown.js";
+import { configurationOf } from "../configuration-folder.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
-import { configurationOf, homeOf } from "../home.js";
+import { homeOf } from "../home.js";
 import { packageFile } from "../installation.js";
 import { serverRecord } from "../mcp/server-line.js";
 import { serversInForce } from "../mcp/servers-in-force.js";
@@ -30,15 +32,17 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
   const present = configurationInForce(place);
   const rules = createPermissions({ ...place, allowAll: false }).rules();
   const servers = serversInForce(place, present.trust);
+  const commands = commandsInForce(present.trust).all;
   if (options.json === true)
     terminal.json({
       settings: settingsOf(present),
       rules: rules.map(({ verdict, rule, scope }) => ({ verdict, rule, scope })),
       servers: servers.map(serverRecord),
+      commands: commands.map(commandRecord),
       ...(present.notice === null ? {} : { off: present.notice }),
     });
   else {
-    for (const line of linesInForce(present, rules, servers)) terminal.out(`${line}\n`);
+    for (const line of linesInForce(present, rules, servers, commands)) terminal.out(`${line}\n`);
     if (present.notice !== null) terminal.err(`${visible(present.notice)}\n`);
   }
   return exitCodes.done;
@@ -80,12 +84,23 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   const { user, project, trust, notice } = configurationInForce(place);
   createPermissions({ ...place, allowAll: false });
   const servers = serversInForce(place, trust);
-  const paths = [user?.path, project?.path, ...trust.files.map((file) => file.path), ...servers.map((one) => one.path)];
+  const commands = commandsInForce(trust);
+  const paths = [
+    user?.path,
+    project?.path,
+    ...trust.files.map((file) => file.path),
+    ...[...servers, ...commands.all].map((one) => one.path),
+  ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
-  if (options.json === true) terminal.json({ ok: true, files, ...(notice === null ? {} : { off: notice }) });
-  else
-    terminal.out(
-      `${files.length === 0 ? "There is no pawl.config.json and no file of MCP servers." : `Well: ${files.map(visible).join(", ")}`}\n${notice === null ? "" : `${visible(notice)}\n`}`,
-    );
+  const { problems } = commands;
+  if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
+  else {
+    const none = "There is no pawl.config.json, no file of MCP servers and no command in a file.";
+    const lines = [
+      files.length === 0 ? none : `Well: ${files.map(visible).join(", ")}`,
+      ...[...problems, ...(notice === null ? [] : [notice])].map(visible),
+    ];
+    for (const line of lines) terminal.out(`${line}\n`);
+  }
   return exitCodes.done;
 }

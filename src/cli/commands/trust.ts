@@ -10,7 +10,14 @@ import { promptLine } from "../prompt-line.js";
 import type { Terminal } from "../terminal.js";
 import { exact } from "../text.js";
 import { describedFile, verdictOf } from "../trust/described.js";
-import { type BroughtFile, type FolderTrust, folderTrust, revokeTrust, trustFiles } from "../trust/trust.js";
+import {
+  type BroughtFile,
+  type FolderTrust,
+  folderTrust,
+  noneOfThese,
+  revokeTrust,
+  trustFiles,
+} from "../trust/trust.js";
 import { userName } from "../user-name.js";
 
 export type TrustOptions = {
@@ -52,8 +59,7 @@ function tell(root: string, home: string, { json }: TrustOptions, terminal: Term
     const shown = files.map(({ path, hash: own, isTrusted, effects }) => ({ path, hash: own, isTrusted, effects }));
     const all = files.length > 0 && files.every(({ isTrusted }) => isTrusted);
     terminal.json({ folder: root, isTrusted: all, ...(files.length === 0 ? {} : { hash, files: shown }) });
-  } else if (files.length === 0)
-    terminal.out(`${exact(root)} brings no pawl.config.json and no .mcp.json: there is nothing to trust.\n`);
+  } else if (files.length === 0) terminal.out(`${exact(root)} brings ${noneOfThese}: there is nothing to trust.\n`);
   else {
     for (const file of files) terminal.out(`${describedFile(file).join("\n")}\n${verdictOf(file)}\n`);
     terminal.out(`hash ${hash}\n`);

@@ -2,11 +2,20 @@
  * What is in force in a folder. The weakest stands first: defaults, the person's file, the folder's as far as it is trusted, the person's
  * file for this folder, the environment. Options of a command are above them.
  */
+import { basename, dirname } from "node:path";
 import type { Json } from "../../index.js";
-import { configurationOf, type Environment } from "../home.js";
+import { configurationOf } from "../configuration-folder.js";
+import type { Environment } from "../home.js";
 import { projectFolder } from "../permissions/project.js";
 import type { RuleLists } from "../permissions/rule-text.js";
-import { type FolderTrust, folderTrust, isTrusted, untrustedFiles } from "../trust/trust.js";
+import {
+  type BroughtFile,
+  type FolderTrust,
+  folderSettings,
+  folderTrust,
+  isTrusted,
+  untrustedFiles,
+} from "../trust/trust.js";
 import {
   type ConfigurationFile,
   type ConfiguredLimits,
@@ -89,11 +98,25 @@ export function settingValue(settings: readonly SettingInForce[], key: string): 
 }
 
 function noticeOf(trust: FolderTrust): string | null {
-  const files = untrustedFiles(trust).map(({ path, before, effects }) => {
+  const untrusted = untrustedFiles(trust);
+  const commands = untrusted.filter(({ kind }) => kind === "command");
+  const others = untrusted.filter(({ kind }) => kind !== "command");
+  const files = others.map(({ path, before, effects }) => {
     const why = before === null ? "is not trusted" : "has changed since it was trusted";
     return `${path} ${why}, so it does not count that it ${effects.join("; ")}.`;
   });
-  return files.length === 0 ? null : `${files.join(" ")} To look at it and decide: pawl trust`;
+  const all = [...files, ...(commands.length === 0 ? [] : [noticeOfCommands(commands)])];
+  return all.length === 0 ? null : `${all.join(" ")} To look at it and decide: pawl trust`;
+}
+
+const mostNamed = 5;
+
+/** A folder may bring many. */
+function noticeOfCommands(commands: readonly BroughtFile[]): string {
+  const names = commands.slice(0, mostNamed).map(({ path }) => `/${basename(path, ".md")}`);
+  const more = commands.length - names.length;
+  const listed = [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+  return `Commands of ${dirname(commands[0]?.path ?? "")} are not trusted, or have changed since, so they are off: ${listed}.`;
 }
 
 /** The rules of the files. What the folder allows counts only if it is trusted, and its other rules always. */
@@ -102,11 +125,11 @@ export function configuredRules({ root, home, environment = process.env }: Place
   readonly folder: RuleLists;
   readonly project: RuleLists;
 } {
-  const trust = folderTrust(root, home);
-  const { allow, ...others } = trust.configuration?.value.permissions ?? {};
+  const { configuration, isTrusted } = folderSettings(root, home);
+  const { allow, ...others } = configuration?.value.permissions ?? {};
   return {
     user: readConfiguration(configurationOf(environment))?.value.permissions ?? {},
-    folder: isTrusted(trust, configurationName) && allow !== undefined ? { ...others, allow } : others,
+    folder: isTrusted && allow !== undefined ? { ...others, allow } : others,
     project: readConfiguration(projectFolder(home, root))?.value.permissions ?? {},
   };
 }

@@ -3,6 +3,7 @@
  * all go by this table.
  */
 import type { Json } from "../../index.js";
+import { themes } from "../text-style.js";
 import { isVariable, problemWithAliases } from "./model-aliases.js";
 
 /** What a value may be. */
@@ -88,6 +89,16 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "Skills that the model is not told of, by their names.",
     effect: "turns skills off",
   },
+  "ui.theme": {
+    kind: { type: "one of", choices: themes },
+    about: "auto: the colours of the terminal, if it has some. none: no colours.",
+    effect: "sets the colours of the conversation",
+  },
+  "ui.screenReader": {
+    kind: { type: "yes or no" },
+    about: "Whether a conversation only appends text, as with --screen-reader.",
+    effect: "decides whether the conversation has a live screen",
+  },
   "ui.bell": {
     kind: { type: "one of", choices: ["off", "when-waiting"] },
     about: "when-waiting: a conversation rings the bell of the terminal when a call waits for your answer.",
@@ -103,6 +114,8 @@ export const settingDefaults: { readonly [key: string]: Json } = {
   "context.files": ["AGENTS.md", "CLAUDE.md"],
   "context.maxBytes": 65_536,
   "skills.off": [],
+  "ui.theme": "auto",
+  "ui.screenReader": false,
   "ui.bell": "off",
 };
 

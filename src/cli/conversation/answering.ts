@@ -87,10 +87,15 @@ function pressAlways(key: string, { offers, picked }: Extract<Answering, { reado
   const offer = offers[picked];
   const scope = offer === undefined ? undefined : scopesOf(offer).find((one) => one.key === key)?.scope;
   if (offer !== undefined && scope !== undefined) return { type: "keep", offer, scope };
-  const other = Number(key) - 1;
+  const step = moves[key];
+  const other = step === undefined ? Number(key) - 1 : picked + step;
   return offers[other] === undefined ? null : { type: "go", to: { mode: "always", offers, picked: other }, text: "" };
 }
 
+/** Keys that pick the rule above or below. */
+const moves: { readonly [key: string]: number | undefined } = { up: -1, "ctrl-p": -1, down: 1, "ctrl-n": 1 };
+
+/** @param key the text of a key, or its name */
 export function pressAnswer(key: string, answering: Answering, question: OpenQuestion): Answered {
   if (answering.mode === "always") return pressAlways(key, answering);
   if (answering.mode !== "choose" || !answerKeys(question).some((one) => one.key === key)) return null;

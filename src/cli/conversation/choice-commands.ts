@@ -5,27 +5,31 @@ import { PawlError } from "../../index.js";
 import { dollars } from "../closing-line.js";
 import { lineOf } from "../screen/line.js";
 import { dollarsIn } from "../text.js";
+import type { TextStyle } from "../text-style.js";
 import { efforts } from "./run-choices.js";
 import type { CommandContext } from "./session-commands.js";
+import { wrappedNote } from "./view-lines.js";
 
 /** The limit holds for the run under way, too: what it has used until now counts. */
-export async function budget({ choices, configured, state, say }: CommandContext, words: string): Promise<void> {
+export async function budget(
+  { choices, configured, state, columns, say }: CommandContext,
+  words: string,
+): Promise<void> {
+  const tell = (text: string, style?: TextStyle) => say(wrappedNote(text, columns(), style));
   if (words === "") {
     const limit = choices.present().budget ?? configured.limits.maxCostUsd;
     const now = limit === undefined ? "A run may cost any amount." : `A run ends when it has cost ${dollars(limit)}.`;
-    return say([lineOf(`${now} To change it: /budget $2, or /budget off`, "dim")]);
+    return tell(`${now} To change it: /budget $2, or /budget off`, "dim");
   }
   if (words === "off") {
     await choices.change(({ budget: _, ...others }) => others);
     const { maxCostUsd } = configured.limits;
-    return say([
-      lineOf(
-        maxCostUsd === undefined
-          ? "A run may cost any amount from now on."
-          : `The limit of the configuration holds from now on: ${dollars(maxCostUsd)}.`,
-        "dim",
-      ),
-    ]);
+    return tell(
+      maxCostUsd === undefined
+        ? "A run may cost any amount from now on."
+        : `The limit of the configuration holds from now on: ${dollars(maxCostUsd)}.`,
+      "dim",
+    );
   }
   const amount = dollarsIn(words.replace(/^\$\s*/, ""));
   if (amount === null)
@@ -34,13 +38,11 @@ export async function budget({ choices, configured, state, say }: CommandContext
   const { runId, usage } = state();
   if (runId !== null) choices.watch(runId);
   const isUnknown = usage.costUsd === undefined && usage.inputTokens !== undefined;
-  say([
-    lineOf(`A run ends when it has cost ${dollars(amount)}: ${runId === null ? "" : "this one, and "}the next ones.`),
-    ...(isUnknown ? [lineOf("What this model costs is not known, so its calls count as nothing.", "yellow")] : []),
-  ]);
+  tell(`A run ends when it has cost ${dollars(amount)}: ${runId === null ? "" : "this one, and "}the next ones.`);
+  if (isUnknown) tell("What this model costs is not known, so its calls count as nothing.", "yellow");
 }
 
-export async function effort({ choices, choose, say }: CommandContext, words: string): Promise<void> {
+export async function effort({ choices, choose, columns, say }: CommandContext, words: string): Promise<void> {
   const { effort: present } = choices.present();
   const listed = [unsaid, ...efforts].map((id) => ({ id, text: id === (present ?? unsaid) ? `${id} (now)` : id }));
   const named = words === "" ? await choose("effort", listed) : words;
@@ -49,7 +51,7 @@ export async function effort({ choices, choose, say }: CommandContext, words: st
   if (chosen === undefined && named !== unsaid)
     throw new PawlError("bad_input", `/effort takes ${efforts.join(", ")}, or ${unsaid}: then the provider decides.`);
   await choices.change(({ effort: _, ...others }) => (chosen === undefined ? others : { ...others, effort: chosen }));
-  say([lineOf(`How much the model thinks, from the next message on: ${named}`, "dim")]);
+  say(wrappedNote(`How much the model thinks, from the next message on: ${named}`, columns(), "dim"));
 }
 
 /** The provider decides. */

@@ -1,18 +1,21 @@
 /**
  * The commands of a conversation: their names, what they do, and which one is meant.
  */
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+
+import type { CommandName } from "../command-names.js";
+import { type CustomCommand, textWith } from "../configuration/commands-in-force.js";
+import type { Line } from "../screen/line.js";
 import { approve } from "./approve-command.js";
 import { processes } from "./background-command.js";
 import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
 import { cost } from "./cost-command.js";
-import { type CustomCommand, textWith } from "./custom-commands.js";
 import { diff } from "./diff-command.js";
 import { exportSession } from "./export-command.js";
 import { fork } from "./fork-command.js";
 import { keyHelp } from "./key-help.js";
+import { listedLines } from "./listed-lines.js";
 import * as looks from "./look-commands.js";
 import { mcpServers } from "./mcp-command.js";
 import { mode } from "./mode-command.js";
@@ -36,13 +39,13 @@ export type Command = {
   readonly run: (context: CommandContext, words: string) => Promise<void>;
 };
 
-export const commands: readonly Command[] = [
+export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "help",
     takes: "",
     about: "these commands",
     atRest: false,
-    run: async ({ say, columns, custom }) => say(helpLines(columns(), commandsWith(custom))),
+    run: async ({ say, columns, custom }) => say(helpLines(columns(), commandsWith(custom.list))),
   },
   {
     name: "keys",
@@ -118,7 +121,7 @@ export const commands: readonly Command[] = [
     run: budget,
   },
   { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
-  { name: "tools", takes: "", about: "the tools of the model", atRest: false, run: acts.tools },
+  { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   {
     name: "mcp",
     takes: "",
@@ -202,9 +205,6 @@ export const commands: readonly Command[] = [
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
-/** The names that no file can have. */
-export const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));
-
 function commandsWith(custom: readonly CustomCommand[]): readonly Command[] {
   return [...commands, ...custom.map(commandOf)];
 }
@@ -213,33 +213,22 @@ function commandOf(custom: CustomCommand): Command {
   return {
     name: custom.name,
     takes: "[words]",
-    about: `sends your text: ${custom.about}`,
+    about: `${custom.scope === "user" ? "sends your text" : "sends this folder's text"}: ${custom.about}`,
     atRest: false,
     run: async ({ send }, words) => send(textWith(custom, words), words),
   };
 }
 
 function helpLines(columns: number, commands: readonly Command[]): readonly Line[] {
-  const width = Math.max(...commands.map(({ name, takes }) => `${name} ${takes}`.length)) + 3;
-  const isNarrow = columns < 2 * width + 20;
-  return [
-    ...commands.flatMap(({ name, takes, about }): readonly Line[] => {
-      const head = `/${name} ${takes}`;
-      const indent = " ".repeat(isNarrow ? 4 : width);
-      const [first = [], ...rest] = wrappedNote(about, columns - indent.length);
-      const others = rest.map((line): Line => [spanOf(indent), ...line]);
-      if (isNarrow) return [lineOf(head.trimEnd(), "bold"), [spanOf(indent), ...first], ...others];
-      return [[spanOf(head.padEnd(width), "bold"), ...first], ...others];
-    }),
-    ...notes.flatMap((note) => wrappedNote(note, columns, "dim")),
-  ];
+  const entries = commands.map(({ name, takes, about }) => ({ head: `/${name} ${takes}`, about }));
+  return [...listedLines(entries, columns), ...notes.flatMap((note) => wrappedNote(note, columns, "dim"))];
 }
 
 const notes: readonly string[] = [
   "!command runs a command of yours in the folder; its output joins your next message.",
   "@path adds a file of the folder to the message.",
   "// begins a message that starts with a slash.",
-  "pawl --screen-reader starts without a live screen.",
+  "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
 ];
 
 export type Found =

@@ -86,7 +86,9 @@ function commandHints({ text }: edit.Draft, columns: number, custom: Talk["custo
   if (beginning === undefined) return [];
   const found = matchingCommands(beginning, custom);
   if (found.length === 0) return [];
-  const rows = wrapLine(lineOf(found.map(({ name }) => `/${name}`).join("  "), "dim"), Math.max(8, columns - 3));
+  const brought = new Set(custom.filter(({ scope }) => scope === "folder").map(({ name }) => name));
+  const names = found.map(({ name }) => (brought.has(name) ? `/${name} (this folder)` : `/${name}`));
+  const rows = wrapLine(lineOf(names.join("  "), "dim"), Math.max(8, columns - 3));
   const [last, ...others] = rows.slice(0, mostHintRows).toReversed();
   return rows.length <= mostHintRows ? rows : [...others.toReversed(), [...(last ?? []), spanOf(" …", "dim")]];
 }

@@ -9,10 +9,10 @@ import { sessionRules } from "./permission-commands.js";
 import type { CommandContext } from "./session-commands.js";
 
 export async function configuration(context: CommandContext): Promise<void> {
-  const { configured, permissions, servers, model, redaction, say } = context;
+  const { configured, permissions, servers, custom, model, redaction, say } = context;
   const rules = permissions.rules(await sessionRules(context));
   say([
-    ...linesInForce(configured, rules, servers.all).map((line) => lineOf(redaction.text(line))),
+    ...linesInForce(configured, rules, servers.all, custom.all).map((line) => lineOf(redaction.text(line))),
     // An option, the session or /model may name another one than the files do.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${modelLabel(model)}.`, "dim")]),
     ...(configured.notice === null ? [] : [lineOf(oneLine(redaction.text(configured.notice)), "yellow")]),

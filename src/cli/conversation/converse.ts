@@ -6,7 +6,8 @@ import { stdin, stdout } from "node:process";
 import { type Agent, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { agentSettings } from "../configuration/agent-settings.js";
-import { configurationInForce, type InForce, settingValue } from "../configuration/in-force.js";
+import { commandsInForce } from "../configuration/commands-in-force.js";
+import { configurationInForce, type InForce, type SettingInForce, settingValue } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, type FolderOptions, folderChoices } from "../folder-agent.js";
@@ -18,12 +19,11 @@ import { type Line, lineOf } from "../screen/line.js";
 import { openPrompt } from "../screen/prompt.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
+import { createStyleText, type Theme } from "../text-style.js";
 import { type BroughtFile, untrustedFiles } from "../trust/trust.js";
 import { userName } from "../user-name.js";
 import { tellOfProcesses } from "./background-command.js";
 import { type Background, openBackground } from "./background-processes.js";
-import { commandNames } from "./commands.js";
-import { readCustomCommands } from "./custom-commands.js";
 import { fileNames } from "./file-names.js";
 import type { Front, Leaving, Talk } from "./front.js";
 import { createLiveFront } from "./live-front.js";
@@ -45,7 +45,7 @@ export type ConversationOptions = FolderOptions & {
   readonly root?: string;
   readonly session?: string;
   readonly continue?: true;
-  readonly screenReader?: true;
+  readonly screenReader?: boolean;
 };
 
 /** Milliseconds that tools have to finish when a run is left, and that a stopped run has to end. */
@@ -59,9 +59,9 @@ export async function converse(
   terminal: Terminal,
 ): Promise<number> {
   const root = realFolder(options.root ?? ".");
-  const front = createFront(options, terminal);
-  front.talk(null, "starting…");
   const home = homeOf(process.env);
+  const front = createFront(options, configurationInForce({ root, home }).settings, terminal);
+  front.talk(null, "starting…");
   process.prependOnceListener("uncaughtException", front.close);
   try {
     const { store, loss } = await openStoreOrMemory(home);
@@ -96,10 +96,23 @@ type Place = {
   readonly servers: PresentServers;
 };
 
-function createFront({ screenReader }: ConversationOptions, terminal: Terminal): Front {
+/** The prompt on the screen goes by the person's own file alone. What is in force in the folder may have it otherwise. */
+function createFront(
+  { screenReader }: ConversationOptions,
+  settings: readonly SettingInForce[],
+  terminal: Terminal,
+): Front {
   const streams = { input: stdin, output: stdout };
-  if (screenReader === true || !hasLiveScreen(streams, process.env)) return createPlainFront(streams);
-  return createLiveFront(terminal.takePrompt() ?? openPrompt(streams, process.env));
+  const isPlain = screenReader ?? settingValue(settings, "ui.screenReader") === true;
+  const prompt = terminal.takePrompt();
+  if (isPlain || !hasLiveScreen(streams, process.env)) {
+    const typed = prompt?.handOver(() => {});
+    prompt?.close();
+    return createPlainFront(streams, typed);
+  }
+  const theme = settingValue(settings, "ui.theme") as Theme;
+  prompt?.screen.restyle(createStyleText(stdout, process.env, theme));
+  return createLiveFront(prompt ?? openPrompt(streams, process.env, theme));
 }
 
 /** The session that the options name; null: a new one. @throws PawlError `no_session`, `agent_mismatch` */
@@ -208,7 +221,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
   const { agent, permissions, control, chosen, summary, text, draft, isFirst, open } = talking;
   const { front, store, terminal, version, options } = place;
   const root = summary?.info?.root ?? place.root;
-  const custom = readCustomCommands(process.env, commandNames);
+  const custom = commandsInForce(talking.configured.trust);
   const own = createOwnCommands(control, root, terminal.redaction);
   const left = new AbortController();
   let stopWork: (() => void) | null = null;
@@ -252,7 +265,7 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
           control.setOwn(null);
         };
       },
-      custom: custom.list,
+      custom,
       send: control.send,
       join: control.join,
       go(next) {
@@ -316,15 +329,19 @@ async function talkWith(place: Place, talking: Talking): Promise<End> {
 const signals = ["SIGTERM", "SIGHUP"] as const;
 
 /** Ends the run or lets it go, and says how to go on. */
-async function leave({ front, loss, background }: Place, control: SessionControl, how: Leaving): Promise<number> {
+async function leave(
+  { front, store, loss, background }: Place,
+  control: SessionControl,
+  how: Leaving,
+): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
   await control.close(how === "rest" ? 0 : graceMs);
-  if (isAtWork && loss === null) {
+  if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say([lineOf(`To go on: pawl --continue, or pawl --session ${id}`, "dim")]);
+    control.say(wrappedNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
   front.changed();
   if (!isAtWork || how === "stop") return exitCodes.done;

@@ -3,8 +3,8 @@
  */
 import { addUsage, type Store, sessionTracePage, type TraceRecordOf, type Usage } from "../../index.js";
 import { modelLabel } from "../model-label.js";
-import { spanOf } from "../screen/line.js";
 import { counted, oneLine } from "../text.js";
+import { listedLines } from "./listed-lines.js";
 import type { CommandContext } from "./session-commands.js";
 import { costOf, tokensOf } from "./status-line.js";
 
@@ -29,8 +29,8 @@ export async function cost({ store, sessionId, state, columns, say }: CommandCon
     ["session", total, ""],
     ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${counted(calls, "call")}`] as const),
   ];
-  const width = Math.min(Math.max(...rows.map(([name]) => name.length)), Math.max(8, columns() - 48)) + 2;
-  say(rows.map(([name, usage, calls]) => [spanOf(name.padEnd(width), "dim"), spanOf(usedText(usage) + calls)]));
+  const entries = rows.map(([head, usage, calls]) => ({ head, about: usedText(usage) + calls, style: "dim" }) as const);
+  say(listedLines(entries, columns()));
 }
 
 async function* recordsOf<Type extends "step" | "compaction">(

@@ -1,8 +1,8 @@
 /**
  * What a conversation needs of its place on the terminal: the live screen, or the plain one that only appends.
  */
+import type { CustomCommand } from "../configuration/commands-in-force.js";
 import type { Choice } from "../screen/picker.js";
-import type { CustomCommand } from "./custom-commands.js";
 import type { SessionControl } from "./session-control.js";
 import type { TalkRules } from "./talk-rules.js";
 

@@ -211,10 +211,11 @@ export function createLiveFront(prompt: Prompt): Front {
 
   /** A key for the question that is open. @returns whether it was one */
   function pressQuestion(key: Key): boolean {
-    if (asked === null || key.type !== "text") return false;
+    if (asked === null || key.type === "paste") return false;
     if (answering.mode !== "choose" && answering.mode !== "always") return false;
-    if (!isReadyFor(asked)) return false;
-    return follow(pressAnswer(key.text, answering, asked.question), asked.question);
+    if (!isReadyFor(asked) || (key.type === "key" && answering.mode !== "always")) return false;
+    const pressedKey = key.type === "key" ? nameOfKey(key) : key.text;
+    return follow(pressAnswer(pressedKey, answering, asked.question), asked.question);
   }
 
   /** Does what an answer leads to. @returns whether it leads to something */

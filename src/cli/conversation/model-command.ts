@@ -3,18 +3,23 @@
  */
 import { usableModels } from "../../models/index.js";
 import { modelLabel } from "../model-label.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { oneLine } from "../text.js";
 import type { CommandContext } from "./session-commands.js";
+import { wrappedNote } from "./view-lines.js";
 
 export async function model(context: CommandContext, name: string): Promise<void> {
-  const { model: present, sessionId, go, say, choose } = context;
+  const { model: present, sessionId, go, say, choose, columns } = context;
   const named = name === "" ? await choose("model", await modelChoices(context)) : name;
   if (named !== null && (name !== "" || named !== present)) return go({ type: "session", sessionId, model: named });
   say([
     [spanOf("model ", "dim"), spanOf(modelLabel(present))],
-    lineOf("Another one: /model provider/name, for example /model anthropic/claude-sonnet-5-5", "dim"),
+    ...wrappedNote(
+      "Another one: /model provider/name, for example /model anthropic/claude-sonnet-5-5",
+      columns(),
+      "dim",
+    ),
   ] satisfies readonly Line[]);
 }
 

@@ -8,8 +8,10 @@ import { createInterface } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
 import { clipboardSequence } from "../pager.js";
 import type { Offer } from "../permissions/offers.js";
+import { isEmpty } from "../screen/draft.js";
 import { type Line, paint, plainText as textOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
+import type { Typed } from "../screen/prompt.js";
 import { oneLine } from "../text.js";
 import { plainText } from "../text-style.js";
 import {
@@ -40,13 +42,10 @@ const words: readonly (readonly [RegExp, string])[] = [
   [/^ {2}│ /, "  "],
 ];
 
-export function createPlainFront({
-  input,
-  output,
-}: {
-  readonly input: ReadStream;
-  readonly output: WriteStream;
-}): Front {
+type PlainStreams = { readonly input: ReadStream; readonly output: WriteStream };
+
+/** @param typed what was typed at a prompt before */
+export function createPlainFront({ input, output }: PlainStreams, typed?: Typed): Front {
   let talk: Talk | null = null;
   let answering: Answering = choosing;
   let asked: { readonly question: OpenQuestion; readonly since: number } | null = null;
@@ -54,7 +53,7 @@ export function createPlainFront({
   let isReady = false;
   let isLeaving = false;
   let lastInterrupt = Number.NEGATIVE_INFINITY;
-  const order = createLineOrder();
+  const order = createLineOrder(typed?.messages);
   const lines = createInterface({ input, terminal: false });
 
   function print(text: string): void {
@@ -198,6 +197,7 @@ export function createPlainFront({
     else print("Ctrl-C once more leaves.");
   }
 
+  if (typed !== undefined && !isEmpty(typed.draft)) print(`What you had begun: ${oneLine(typed.draft.text)}`);
   lines.on("line", onLine);
   lines.on("close", leaveAtEnd);
   process.on("SIGINT", interrupt);

@@ -12,7 +12,7 @@ import type { SessionControl } from "./session-control.js";
  * @returns null, or when a command is over that other lines wait for
  */
 export function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> | null {
-  const found = findCommand(line, context.custom);
+  const found = findCommand(line, context.custom.list);
   if (found.type === "unknown") {
     control.say([lineOf(found.message, "yellow")]);
     return null;

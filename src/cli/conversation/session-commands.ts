@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { type Agent, PawlError, type Store, type UserPart } from "../../index.js";
 import type { BackgroundProcesses } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
+import type { CommandsInForce } from "../configuration/commands-in-force.js";
 import type { InForce } from "../configuration/in-force.js";
 import { agentName } from "../folder-agent.js";
 import { getSession, shortId } from "../home.js";
@@ -12,10 +13,10 @@ import type { StartedServers } from "../mcp/start-servers.js";
 import { modelLabel } from "../model-label.js";
 import type { Permissions } from "../permissions/permissions.js";
 import type { Redaction } from "../redaction.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { age, oneLine } from "../text.js";
-import type { CustomCommand } from "./custom-commands.js";
+import { listedLines } from "./listed-lines.js";
 import type { RunChoices } from "./run-choices.js";
 import type { SessionMode } from "./session-mode.js";
 import type { ViewState } from "./view.js";
@@ -67,7 +68,7 @@ export type CommandContext = {
   /** Shows that something is under way, which Esc stops. Call the returned function when it is over. */
   readonly atWork: (name: string, stop: () => void) => () => void;
   /** The commands in files. */
-  readonly custom: readonly CustomCommand[];
+  readonly custom: CommandsInForce;
   /** Sends a message, with the files that `named` names. */
   readonly send: (text: string, named: string) => void;
   /** Adds data to the next message. */
@@ -79,7 +80,7 @@ export type CommandContext = {
 const mostSessions = 200;
 
 export async function status(context: CommandContext): Promise<void> {
-  const { sessionId, root, model, version, hasShell, permissions, servers, say } = context;
+  const { sessionId, root, model, version, hasShell, permissions, servers, columns, say } = context;
   const sandbox = permissions.isSandboxed() ? "sandboxed with bubblewrap" : "not sandboxed";
   const facts: readonly (readonly [string, string])[] = [
     ["version", version],
@@ -92,7 +93,12 @@ export async function status(context: CommandContext): Promise<void> {
     ["files", filesOf(context)],
     ["Node", process.version],
   ];
-  say(facts.map(([name, value]): Line => [spanOf(name.padEnd(9), "dim"), spanOf(value)]));
+  say(
+    listedLines(
+      facts.map(([head, about]) => ({ head, about, style: "dim" }) as const),
+      columns(),
+    ),
+  );
 }
 
 function trustOf({ configured: { trust } }: CommandContext): string {
@@ -151,11 +157,16 @@ export async function sessionChoices(
     });
 }
 
-export async function tools({ agent, say }: CommandContext): Promise<void> {
-  say(
-    agent.specifications().map(({ name, description }): Line => {
-      const [sentence = ""] = oneLine(description ?? "").split(/(?<=\.)\s/);
-      return [spanOf(name.padEnd(14), "bold"), spanOf(sentence)];
-    }),
-  );
+export async function tools({ agent, configured, hasShell, columns, say }: CommandContext): Promise<void> {
+  const present = agent.specifications().map(({ name, description }) => {
+    const [sentence = ""] = oneLine(description ?? "").split(/(?<=\.)\s/);
+    return { head: oneLine(name), about: sentence };
+  });
+  const turnedOff = configured.settings.find(({ key }) => key === "tools.off");
+  const off = ((turnedOff?.value ?? []) as readonly string[]).map((name) => ({
+    head: oneLine(name),
+    about: oneLine(`off: tools.off in ${turnedOff?.from}`),
+  }));
+  const noShell = hasShell ? [] : [{ head: "shell", about: "off: start pawl with --allow-shell" }];
+  say(listedLines([...present, ...[...noShell, ...off].map((one) => ({ ...one, style: "dim" }) as const)], columns()));
 }

@@ -6,7 +6,7 @@ import { PawlError } from "../../index.js";
 import { lineOf } from "../screen/line.js";
 import { exact } from "../text.js";
 import { describedFile, verdictOf } from "../trust/described.js";
-import { folderTrust, revokeTrust } from "../trust/trust.js";
+import { folderTrust, noneOfThese, revokeTrust } from "../trust/trust.js";
 import type { CommandContext } from "./session-commands.js";
 import { asksForTrust } from "./trust-question.js";
 
@@ -19,9 +19,7 @@ export async function trust(context: CommandContext, words: string): Promise<voi
     );
   const { files } = folderTrust(root, home);
   if (files.length === 0)
-    return say([
-      lineOf(`${exact(root)} brings no pawl.config.json and no .mcp.json: there is nothing to trust.`, "dim"),
-    ]);
+    return say([lineOf(`${exact(root)} brings ${noneOfThese}: there is nothing to trust.`, "dim")]);
   const goOn = async () => {
     const hasBegun = (await store.describe(sessionId)) !== null;
     go({ type: "session", sessionId: hasBegun ? sessionId : null });

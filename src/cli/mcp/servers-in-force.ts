@@ -3,7 +3,8 @@
  */
 import { join } from "node:path";
 import type { McpTransport } from "../../tools/mcp/index.js";
-import { configurationOf, type Environment } from "../home.js";
+import { configurationOf } from "../configuration-folder.js";
+import type { Environment } from "../home.js";
 import { type FolderTrust, folderTrust, isTrusted } from "../trust/trust.js";
 import { folderServersName, readServersFile, userServersName } from "./servers-file.js";
 

@@ -55,6 +55,9 @@ export function pressPicker(picker: Picker, key: Key): Picked {
   return { type: "open", picker: words === null ? picker : { ...picker, words, at: 0 } };
 }
 
+/** Columns below which the keys stand without words. */
+const narrow = 60;
+
 /** The picker as rows, at most `most`. */
 export function pickerRows(picker: Picker, columns: number, most: number): Region {
   const found = matching(picker);
@@ -68,8 +71,9 @@ export function pickerRows(picker: Picker, columns: number, most: number): Regio
   if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "  nothing has these words", "dim"));
   const hidden = found.length - room;
   const more = hidden > 0 ? ` · ${hidden} more` : "";
+  const keys = columns < narrow ? "enter · ↑ ↓ · esc" : "enter open · ↑ ↓ choose · esc back";
   return {
-    rows: [...input.rows, ...rows, lineOf(`enter open · ↑ ↓ choose · esc back${more}`, "dim")],
+    rows: [...input.rows, ...rows, lineOf(`${keys}${more}`, "dim")],
     cursor: input.cursor,
   };
 }

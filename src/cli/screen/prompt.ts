@@ -4,7 +4,7 @@
  *
  * What is typed meanwhile is kept: the draft, and the messages that were sent.
  */
-import { createStyleText } from "../text-style.js";
+import { createStyleText, type Theme } from "../text-style.js";
 import { clear, type Draft, emptyDraft, isEmpty, take } from "./draft.js";
 import { continued, nameOfKey, pressed } from "./draft-keys.js";
 import { draftRows } from "./draft-rows.js";
@@ -31,7 +31,11 @@ const mostMessages = 3;
 const interrupted = 130;
 
 /** Shows the prompt at once. Ctrl-C and Ctrl-D end the process as long as nobody else takes the keys. */
-export function openPrompt(streams: TtyStreams, environment: { readonly [name: string]: string | undefined }): Prompt {
+export function openPrompt(
+  streams: TtyStreams,
+  environment: { readonly [name: string]: string | undefined },
+  theme: Theme,
+): Prompt {
   let draft = emptyDraft;
   const messages: string[] = [];
   let onKey = pressEarly;
@@ -40,7 +44,7 @@ export function openPrompt(streams: TtyStreams, environment: { readonly [name: s
     (key) => onKey(key),
     () => screen.resize(),
   );
-  const screen = createScreen(tty, createStyleText(streams.output, environment));
+  const screen = createScreen(tty, createStyleText(streams.output, environment, theme));
 
   function pressEarly(key: Key): void {
     const name = key.type === "key" ? nameOfKey(key) : "";

@@ -37,6 +37,8 @@ export type Screen = {
   /** Writes all lines and removes the region. Nothing is drawn until `open`. */
   readonly close: () => void;
   readonly open: () => void;
+  /** Styles what is drawn from now on in another way. What is in the history stays as it is. */
+  readonly restyle: (style: StyleText) => void;
   /** Draws the region again, for a terminal that something else has written to. */
   readonly redraw: () => void;
 };
@@ -53,7 +55,7 @@ type Drawn = { readonly text: string; readonly width: number };
 
 type ScreenState = {
   readonly output: ScreenOutput;
-  readonly style: StyleText;
+  style: StyleText;
   pending: Line[];
   region: Region;
   /** The rows of the region that are on the terminal, and where the cursor is among them. */
@@ -97,6 +99,10 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
       if (!state.isBlocked) drawNow(state, state.region);
     },
     resize: () => eraseForResize(state),
+    restyle(next) {
+      state.style = next;
+      schedule(state);
+    },
     redraw() {
       eraseForResize(state);
       schedule(state);

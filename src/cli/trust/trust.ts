@@ -1,6 +1,7 @@
 /**
- * Trust in what a folder brings: its `pawl.config.json` and its `.mcp.json`. Before a person has trusted a file, nothing in it sets,
- * allows or starts anything; what it asks and denies counts at once, because that only makes the agent more careful (SEC-17).
+ * Trust in what a folder brings: its `pawl.config.json`, its `.mcp.json` and the commands in `.pawl/commands`. Before a person has
+ * trusted a file, nothing in it sets, allows, starts or sends anything; what it asks and denies counts at once, because that only
+ * makes the agent more careful (SEC-17).
  *
  * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the bytes of the folder's own programs that its
  *    servers start. Any change takes it away, from that file alone.
@@ -10,12 +11,20 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { PawlError } from "../../index.js";
+import {
+  type CommandFile,
+  type CommandFiles,
+  folderCommandFiles,
+  folderCommandsName,
+} from "../configuration/command-files.js";
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
 import { settingTable } from "../configuration/setting-table.js";
 import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
 
 /** A file that the folder brings. */
 export type BroughtFile = {
+  readonly kind: "settings" | "servers" | "command";
+  /** Its place in the folder. */
   readonly name: string;
   readonly path: string;
   readonly text: string;
@@ -32,6 +41,7 @@ export type FolderTrust = {
   readonly files: readonly BroughtFile[];
   readonly configuration: ConfigurationFile | null;
   readonly servers: ServersFile | null;
+  readonly commands: CommandFiles;
   /** The hash to trust, with `pawl trust --hash`: of all files. Empty without a file. */
   readonly hash: string;
 };
@@ -44,34 +54,59 @@ type Kept = {
   readonly at: string;
 };
 
+/** What a folder that needs no trust has. */
+export const noneOfThese = `no ${configurationName}, no ${folderServersName} and no commands in ${folderCommandsName}`;
+
 /** Reads what the folder brings, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
 export function folderTrust(root: string, home: string): FolderTrust {
   const configuration = readConfiguration(root);
   const servers = readServersFile(join(root, folderServersName));
-  if (configuration === null && servers === null) return { files: [], configuration, servers, hash: "" };
-  const kept = keptOf(root, home);
-  const files = [
-    ...(configuration === null
-      ? []
-      : [broughtFile(configurationName, configuration, hashOf(configuration), effectsOf(configuration), kept)]),
-    ...(servers === null
-      ? []
-      : [broughtFile(folderServersName, servers, hashOf(servers, programsOf(servers, root)), startsOf(servers), kept)]),
+  const commands = folderCommandFiles(root);
+  const brought: readonly Brought[] = [
+    ...(configuration === null ? [] : [settingsBrought(configuration)]),
+    ...(servers === null ? [] : [serversBrought(servers, root)]),
+    ...commands.list.map(commandBrought),
   ];
+  const kept = brought.length === 0 ? [] : keptOf(root, home);
+  const files = brought.map((file) => broughtFile(file, kept));
   const [first, ...others] = files.map(({ hash }) => hash);
   const hash = others.length === 0 ? (first ?? "") : sha256([first, ...others].join("\0"));
-  return { files, configuration, servers, hash };
+  return { files, configuration, servers, commands, hash };
 }
 
-function broughtFile(
-  name: string,
-  { path, text }: Pick<ConfigurationFile, "path" | "text">,
-  hash: string,
-  effects: readonly string[],
-  kept: readonly KeptFile[],
-): BroughtFile {
-  const known = kept.find((one) => one.name === name);
-  return { name, path, text, hash, effects, isTrusted: known?.hash === hash, before: known?.text ?? null };
+/** The folder's settings alone, for those who look at them often. @throws PawlError `bad_configuration` */
+export function folderSettings(
+  root: string,
+  home: string,
+): { readonly configuration: ConfigurationFile | null; readonly isTrusted: boolean } {
+  const configuration = readConfiguration(root);
+  if (configuration === null) return { configuration, isTrusted: false };
+  const { isTrusted } = broughtFile(settingsBrought(configuration), keptOf(root, home));
+  return { configuration, isTrusted };
+}
+
+type Brought = Omit<BroughtFile, "isTrusted" | "before">;
+
+function settingsBrought(file: ConfigurationFile): Brought {
+  const { path, text } = file;
+  const hash = hashOf(realpathSync(path), text);
+  return { kind: "settings", name: configurationName, path, text, hash, effects: effectsOf(file) };
+}
+
+function serversBrought(file: ServersFile, root: string): Brought {
+  const { path, text } = file;
+  const hash = hashOf(realpathSync(path), text, programsOf(file, root));
+  return { kind: "servers", name: folderServersName, path, text, hash, effects: startsOf(file) };
+}
+
+function commandBrought({ name, path, real, text }: CommandFile): Brought {
+  const effects = [`adds the command /${name}, which sends this text in your name`];
+  return { kind: "command", name: `${folderCommandsName}/${name}.md`, path, text, hash: hashOf(real, text), effects };
+}
+
+function broughtFile(file: Brought, kept: readonly KeptFile[]): BroughtFile {
+  const known = kept.find(({ name }) => name === file.name);
+  return { ...file, isTrusted: known?.hash === file.hash, before: known?.text ?? null };
 }
 
 /** Whether the file of this name counts whole. */
@@ -87,10 +122,7 @@ export function untrustedFiles({ files }: FolderTrust): readonly BroughtFile[] {
 /** Trusts what was read of these files, and nothing that came later. Trust in other files stays as it is. */
 export function trustFiles(root: string, home: string, files: readonly BroughtFile[], by: string): void {
   if (files.length === 0)
-    throw new PawlError(
-      "bad_configuration",
-      `${root} brings nothing that has to be trusted: no pawl.config.json and no .mcp.json.`,
-    );
+    throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${noneOfThese}.`);
   const names = new Set(files.map(({ name }) => name));
   const others = keptOf(root, home).filter(({ name }) => !names.has(name));
   const trusted = files.map(({ name, hash, text }): KeptFile => ({ name, hash, text }));
@@ -144,8 +176,8 @@ function programsOf({ servers }: ServersFile, root: string): readonly string[] {
   });
 }
 
-function hashOf({ path, text }: Pick<ConfigurationFile, "path" | "text">, programs: readonly string[] = []): string {
-  return sha256([realpathSync(path), text, ...programs].join("\0"));
+function hashOf(real: string, text: string, programs: readonly string[] = []): string {
+  return sha256([real, text, ...programs].join("\0"));
 }
 
 function sha256(data: string | Buffer): string {

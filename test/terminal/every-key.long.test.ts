@@ -1,0 +1,228 @@
+/**
+ * Cells of the tables of keys and commands that no other test has, in a pseudo-terminal with a local server as the model.
+ */
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createGate, createWorld, type World } from "../cli/pawl.js";
+import { type Script, startProviderServer } from "../models/provider-server.js";
+import { verifies } from "../verifies.js";
+import { openPawl, openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
+
+const answer = (text: string) => ({ type: "answer", text }) as const;
+const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
+
+async function talking(world: World, script: Script, args: readonly string[] = [], more: Record<string, string> = {}) {
+  const server = await startProviderServer("openai-chat", script);
+  onTestFinished(() => server.close());
+  const env = { OPENAI_BASE_URL: server.baseURL, ...more };
+  const person = openPawl(world, ["--model", "openai-compatible/test", ...args], { rows: 40, env });
+  await person.sees("ready");
+  return { person, server, env };
+}
+
+/** A run in which a command of the shell is at work. */
+async function atWork(world: World, more: readonly ReturnType<typeof answer>[] = []) {
+  const gate = createGate(world.root);
+  const talk = await talking(world, [shell(gate.command), ...more], ["--yes", "--allow-shell"]);
+  talk.person.type("work\r");
+  await gate.begun({ ended: new Promise(() => {}) } as never);
+  await talk.person.sees("esc stops");
+  return { ...talk, gate };
+}
+
+async function asked(world: World, more: readonly ReturnType<typeof answer>[] = [], command = "echo x > made") {
+  const talk = await talking(world, [shell(command), ...more]);
+  talk.person.type("work\r");
+  await isReadable(talk.person);
+  return talk;
+}
+
+/** Keys answer a question only once it has been on the screen for a moment. */
+async function isReadable(person: Person) {
+  await person.sees("y yes");
+  await new Promise((done) => setTimeout(done, 450));
+}
+
+/** Two keys Esc that arrive together are another key. */
+const apart = () => new Promise((done) => setTimeout(done, 100));
+
+describe("at rest", verifies("CHAT-1#keys"), () => {
+  test("Esc closes a list; Ctrl-C twice leaves, and says how to go on", async () => {
+    const { person } = await talking(createWorld(), [answer("One.")]);
+    person.type("first message\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    person.type("\x12");
+    await person.sees("history ›");
+    person.type("\x1b");
+    await person.seesNoMore("history ›");
+    person.type("\x03");
+    await person.sees("Ctrl-C once more leaves.");
+    person.type("\x03");
+    expect(await person.ended).toMatchObject({ code: 0 });
+    expect(await person.screen()).toMatch(/To go on: pawl --continue, or pawl --session \w+$/);
+  });
+
+  test("Ctrl-D deletes in a draft, and leaves without one; nothing is there to go on with", async () => {
+    const { person } = await talking(createWorld(), []);
+    person.type("ab\x01\x04");
+    await person.sees(/> b\nready/);
+    person.type("\x03\x04");
+    expect(await person.ended).toMatchObject({ code: 0 });
+    expect(await person.screen()).not.toContain("To go on");
+  });
+
+  test("y n r e a and ? are text, and // begins a message with a slash", async () => {
+    const { person, server } = await talking(createWorld(), [answer("One.")]);
+    person.type("//ynrea?");
+    await person.sees(/> \/\/ynrea\?\nready/);
+    person.type("\r");
+    await person.sees(/> \/ynrea\?[\s\S]*One\.[\s\S]*ready/);
+    expect(JSON.stringify(server.requests[0]?.body.messages)).toContain('"/ynrea?"');
+  });
+
+  test("Ctrl-L draws the region anew; Ctrl-O shows the last output in the pager; /keys lists the keys", async () => {
+    const world = createWorld();
+    const pager = join(world.root, "pager.sh");
+    writeFileSync(pager, `#!/bin/sh\ncat > "${join(world.root, "paged")}"\n`);
+    chmodSync(pager, 0o755);
+    const script: Script = [{ type: "answer", calls: [{ name: "list_files", input: {} }] }, answer("One.")];
+    const { person } = await talking(world, script, [], { PAGER: pager });
+    person.type("go\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    const before = person.bytes().length;
+    person.type("\x0c");
+    await expect.poll(() => person.bytes().slice(before)).toContain("ready");
+    person.type("\x0f");
+    await expect.poll(() => existsSync(join(world.root, "paged"))).toBe(true);
+    person.type("/keys\r");
+    await person.sees(/Alt-↑\n +takes the last queued message back/);
+  });
+});
+
+describe("at work", verifies("CHAT-1#keys"), () => {
+  test("Ctrl-D asks how to leave: Esc stays, l leaves the run for later", async () => {
+    const { person } = await atWork(createWorld());
+    person.type("\x04");
+    await person.sees(/s .*stop[\s\S]*l .*leave/i);
+    person.type("\x1b");
+    await person.sees("esc stops");
+    person.type("\x04");
+    await person.sees(/s .*stop/i);
+    person.type("l");
+    expect(await person.ended).toMatchObject({ code: 75 });
+    expect(await person.screen()).toContain("To go on: pawl --continue");
+  });
+
+  test("Ctrl-D and s stop the run first", async () => {
+    const { person } = await atWork(createWorld());
+    person.type("\x04");
+    await person.sees(/s .*stop/i);
+    person.type("s");
+    expect(await person.ended).toMatchObject({ code: 0 });
+  });
+
+  test("Ctrl-Z is refused with a line, y n r e a are text, and commands for a session at rest wait", async () => {
+    const { person, gate } = await atWork(createWorld(), [answer("Over.")]);
+    person.type("\x1a");
+    await person.sees(/cannot be suspended while a run is at work/);
+    person.type("ynrea?");
+    await person.sees("> ynrea?");
+    person.type("\x03");
+    for (const name of ["new", "resume", "fork", "undo", "redo", "model", "effort low", "trust"]) {
+      person.type(`/${name}\r`);
+      await person.sees(`/${name.split(" ")[0]} has to wait until the run is over.`);
+    }
+    gate.open();
+    await person.sees(/Over\.[\s\S]*ready/);
+  });
+});
+
+describe("at a question", verifies("CHAT-2#keys"), () => {
+  test("Tab and Esc go from a draft to the question; Enter sends the draft and answers nothing", async () => {
+    const world = createWorld();
+    const { person } = await asked(world, [answer("Over.")]);
+    person.type("a draft");
+    await person.sees("tab, then y yes");
+    person.type("\t");
+    await person.seesNoMore("tab, then");
+    person.type("\t");
+    await person.sees("tab, then y yes");
+    person.type("\x1b");
+    await person.seesNoMore("tab, then");
+    person.type("\t\r");
+    await person.sees("↳ you, before the next model call: a draft");
+    expect(existsSync(join(world.root, "made"))).toBe(false);
+    person.type("another draft\ty");
+    await person.sees(/Over\.[\s\S]*ready/);
+    expect(existsSync(join(world.root, "made"))).toBe(true);
+  });
+
+  test("Esc twice denies, and stops the run", async () => {
+    const world = createWorld();
+    const { person } = await asked(world);
+    person.type("\x1b");
+    await person.sees("Esc once more denies this, and stops the run.");
+    await apart();
+    person.type("\x1b");
+    await person.sees(/Stopped\.[\s\S]*ready/);
+    expect(existsSync(join(world.root, "made"))).toBe(false);
+  });
+
+  test("Ctrl-C clears the draft, then stops the run", async () => {
+    const { person } = await asked(createWorld());
+    person.type("a draft");
+    await person.sees("> a draft");
+    person.type("\x03");
+    await person.sees(/ {2}y yes/);
+    person.type("\x03");
+    await person.sees(/Stopped\.[\s\S]*ready/);
+  });
+
+  test("Ctrl-D leaves, and the question stays", async () => {
+    const world = createWorld();
+    const { person, env } = await asked(world);
+    person.type("\x04");
+    expect(await person.ended).toMatchObject({ code: 3 });
+    expect((await world.pawl(["approvals"], { env })).stdout).toContain("echo x > made");
+  });
+
+  test("↑ and ↓ choose among the rules of always", async () => {
+    const { person } = await asked(createWorld(), [], "npm test");
+    person.type("a");
+    await person.sees(/› 1 /);
+    const offers = (await person.screen()).match(/^ *(?:› )?\d /gm) ?? [];
+    expect(offers.length).toBeGreaterThan(1);
+    person.type("\x1b[B");
+    await person.sees(/› 2 /);
+    person.type("\x1b[B\x1b[A\x1b[A\x1b[A");
+    await person.sees(/› 1 /);
+    person.type("\x1b");
+    await person.sees("y yes");
+  });
+
+  test("Ctrl-Z suspends as at rest", async () => {
+    const world = createWorld();
+    const server = await startProviderServer("openai-chat", [shell("echo x > made"), answer("Over.")]);
+    onTestFinished(() => server.close());
+    const person = openProgram(world, "sh", ["-i"], { env: { PS1: "$ ", OPENAI_BASE_URL: server.baseURL } });
+    person.type(`${pawlCommand} --model openai-compatible/test\r`);
+    await person.sees("ready");
+    person.type("work\r");
+    await isReadable(person);
+    person.type("\x1a");
+    await person.sees(/(?:Stopped|Suspended)[\s\S]*\$$/);
+    person.type("fg\r");
+    await isReadable(person);
+    person.type("y");
+    await person.sees(/Over\.[\s\S]*ready/);
+  });
+});
+
+test("/tools says which tools are off, and why", verifies("CHAT-3#look"), async () => {
+  const world = createWorld();
+  expect((await world.pawl(["config", "set", "tools.off", "fetch_url"])).code).toBe(0);
+  const { person } = await talking(world, [], ["--yes"]);
+  person.type("/tools\r");
+  await person.sees(/edit_file +\w[\s\S]*shell +off: start pawl with --allow-shell\nfetch_url +off: tools\.off in/);
+});
