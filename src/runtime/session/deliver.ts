@@ -20,7 +20,7 @@ import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
 import { isRequested, knownResult } from "./known-result.js";
-import { follow, type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
+import { follow, type LocalSession, leaveIfIdle, open, settleHere, take, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
 type DeliveryOptions = {
@@ -183,6 +183,13 @@ async function awaitResult(
   }
 }
 
+export type Resuming = {
+  readonly follow: boolean;
+  readonly onTaken: () => void;
+  /** Called before the result if the session was given back with it, and no run is queued. */
+  readonly onLeft: () => void;
+};
+
 /**
  * Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log.
  * @throws PawlError `session_busy` if another process carries the session on, and it is not to be followed
@@ -190,16 +197,19 @@ async function awaitResult(
 export function resume(
   live: LocalSession,
   after: number,
-  { follow: mayFollow, onTaken }: { readonly follow: boolean; readonly onTaken: () => void },
+  { follow: mayFollow, onTaken, onLeft }: Resuming,
 ): Promise<RunResult> {
   return using(live, async () => {
     const waiter = wait(live, { after });
     try {
-      const here = await open(live);
+      const here = await (mayFollow ? open(live) : take(live));
       if (here === "held" && !mayFollow && !live.drained) throw heldError(live.sessionId);
       if (here === "driving") onTaken();
-      if (here === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
-      return resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
+      const { driver } = live;
+      if (here === "driving" && driver !== null) await dispatch(driver, startQueued);
+      const result = resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
+      if (driver?.closing?.type === "parked" && startQueued(driver.state).length === 0) onLeft();
+      return result;
     } catch (error) {
       return storeFailed(live.sessionId, waiter.awaited, error, true);
     } finally {
