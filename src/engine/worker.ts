@@ -129,7 +129,10 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     const session = agent.session(sessionId);
     let isTaken = false;
     const onTaken = () => {
-      if (!isTaken) onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
+      if (!isTaken) {
+        contention.won();
+        onReport({ type: "taken", sessionId, agent: agent.options.name ?? "agent" });
+      }
       isTaken = true;
       onDecided();
     };

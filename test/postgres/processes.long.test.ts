@@ -229,7 +229,7 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
           .toSorted();
       expect(idsOf("refused")).toEqual([]);
       expect(idsOf("taken")).toEqual(ids.toSorted());
-    // Without agreement among them it is 4 and 19. An inbox is also read when a message comes, and before a run ends.
+      // If each of them claims all that it sees, it is 4 claims. An inbox is also read after the claim, before a run ends and at a hint.
       expect(counts.claim / ids.length).toBeLessThan(2.5);
       expect(counts.load / ids.length).toBeLessThan(2.5);
       expect(counts.inbox / ids.length).toBeLessThan(6);

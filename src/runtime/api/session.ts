@@ -25,7 +25,7 @@ import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { checkRunId, type Input, inputBody, sessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { busyError, throwNoSession } from "../log/driver-errors.js";
+import { busyError, finishedError, throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
 import { presentResult, resultOfRun } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
@@ -141,13 +141,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     checkAgent(id, { session: binding }, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
-    if (isResting(state) && !isPosted && !hasQueued && due === null)
-      throw new PawlError(
-        "run_finished",
-        state.status === "idle"
-          ? `Session ${id} has no run yet. Send an input to start the first one.`
-          : `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
-      );
+    if (isResting(state) && !isPosted && !hasQueued && due === null) throw finishedError(id, state);
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
     if (waits) await takeUpChildren(state, familyIn(parts, state));

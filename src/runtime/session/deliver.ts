@@ -6,7 +6,7 @@
  *    fails, the result is `interrupted`.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { initialState, type State } from "../../core/machine/state.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
@@ -14,7 +14,7 @@ import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
-import { heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
+import { finishedError, heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
 import { withHistoryInBlobs } from "../log/posted-history.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
@@ -204,9 +204,12 @@ export function resume(
     try {
       const here = await (mayFollow ? open(live) : take(live));
       if (here === "held" && !mayFollow && !live.drained) throw heldError(live.sessionId);
-      if (here === "driving") onTaken();
       const { driver } = live;
+      const isOver = here === "driving" && !mayFollow && driver !== null && hasNothingToDo(driver);
+      if (here === "driving" && !isOver) onTaken();
       if (here === "driving" && driver !== null) await dispatch(driver, startQueued);
+      // Another process was quicker from the first event to the last.
+      if (isOver) throw finishedError(live.sessionId, driver.state);
       const result = resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
       if (driver?.closing?.type === "parked" && startQueued(driver.state).length === 0) onLeft();
       return result;
@@ -216,6 +219,12 @@ export function resume(
       stopWaiting(live, waiter);
     }
   });
+}
+
+/** Whether a driver that was opened just now has found neither a message nor a run to carry on. */
+function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
+  const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueued(state).length === 0;
+  return isAtRest && pending.length === 0 && !flushing;
 }
 
 /**
