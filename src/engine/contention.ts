@@ -6,7 +6,8 @@
  *    see what it has left.
  * 2. A worker has few claims under way at first, one more after each that it won, and one after one that it lost. So it loses few before
  *    it knows of the others, and few of a list that another one is at.
- * 3. A worker that is alone loses no claim, and never waits.
+ * 3. A worker that is alone loses no claim, and never waits. Soon it claims all at once, so that its sessions go on side by side and
+ *    share commits.
  * 4. The wait has an end that no other worker can put off: a session that the first one leaves is taken by the next.
  */
 import type { Clock } from "../ports/clock.js";
@@ -17,8 +18,8 @@ const longestWaitMs = 40;
 /** So long after a lost claim a worker takes it that others look at the same list, in milliseconds. */
 const rememberedMs = 30_000;
 
-/** How many claims are under way at once: at first, at least and at most. */
-const claims = { first: 2, least: 1, most: 16 } as const;
+/** How many claims are under way at once: at first, and after one that was lost. */
+const claims = { first: 2, least: 1 } as const;
 
 export type Contention = {
   /** This worker was first. */
@@ -40,7 +41,7 @@ export function createContention(clock: Clock, random: () => number): Contention
   let rememberedUntil = Number.NEGATIVE_INFINITY;
   return {
     won() {
-      most = Math.min(claims.most, most + 1);
+      most += 1;
     },
     lost() {
       losses += 1;
