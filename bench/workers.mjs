@@ -106,6 +106,8 @@ async function profile(place, sizes) {
   for (let round = -1; round < sizes.rounds; round += 1)
     for (const name of Object.keys(counts)) {
       const workers = await startWorkers(place, name, sizes);
+      for (let batch = 0; batch < warmBatches; batch += 1)
+        await timedWork(place, `${name}-${round}-warm-${batch}`, sizes);
       const found = await costs.of(() => timedWork(place, `${name}-${round}`, sizes));
       await endAll(workers, "SIGTERM");
       const sum = ({ serverMs, clientMs }) => serverMs + clientMs;

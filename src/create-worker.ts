@@ -1,7 +1,8 @@
 /**
  * `createWorker` with its defaults: it runs in this process and in real time.
  */
-import { buildWorker, type Worker, type WorkerOptions } from "./engine/worker.js";
+import { buildWorker } from "./engine/worker.js";
+import type { Worker, WorkerOptions } from "./engine/worker-options.js";
 import { isHolderDead } from "./platform/holder.js";
 import { checkedClock } from "./runtime/agent/checked-clock.js";
 import { systemClock } from "./runtime/lib/clock.js";

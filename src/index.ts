@@ -72,7 +72,7 @@ export {
 export { createWorker } from "./create-worker.js";
 export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
-export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker.js";
+export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export { isHeldHere, isHolderDead } from "./platform/holder.js";
 export type { Clock } from "./ports/clock.js";
@@ -193,7 +193,7 @@ export type {
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Limits } from "./runtime/agent/limits.js";
-export type { LocalOptions, ResumeOptions } from "./runtime/agent/local-run-options.js";
+export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
 export type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";

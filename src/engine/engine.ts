@@ -19,7 +19,7 @@ import { normaliseTools, type Tools } from "../runtime/tools/compile-tools.js";
 import type { Contributions } from "./contributions.js";
 import { type EngineAgent, type Shared, withShared } from "./engine-agent.js";
 import { createPluginManager } from "./plugins.js";
-import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "./worker.js";
+import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "./worker-options.js";
 
 export type EngineOptions<ModelLike> = {
   /** Created in this order. An agent can have earlier agents as tools. */

@@ -82,13 +82,11 @@ test("a session that is found while the worker stops is left to others, and not 
   const client = createClient({ store: memory });
   await client.session("first").send("Hello.", { agent: "mine", model: "m" });
   const [asked, answered] = [deferred(), deferred()];
-  let loads = 0;
   const store: Store = {
     ...memory,
     async load(sessionId) {
-      loads += sessionId === "second" ? 1 : 0;
-      // The worker has asked whose it is; now its agent asks how far it is.
-      if (sessionId === "second" && loads === 2) {
+      // The worker asks whose it is and how far it is.
+      if (sessionId === "second") {
         asked.resolve();
         await answered.promise;
       }
@@ -282,4 +280,78 @@ test("a worker asks what is due when a message comes, not at each commit of othe
   await left.promise;
   await worker.stop();
   await working;
+});
+
+/** The same store, and how often it was asked for each of these. */
+function counted(inner: Store): { readonly store: Store; readonly counts: Readonly<Record<string, number>> } {
+  const counts = { claim: 0, load: 0, read: 0 };
+  const store: Store = {
+    ...inner,
+    claim: (...given) => {
+      counts.claim += 1;
+      return inner.claim(...given);
+    },
+    load: (...given) => {
+      counts.load += 1;
+      return inner.load(...given);
+    },
+    read: (...given) => {
+      counts.read += 1;
+      return inner.read(...given);
+    },
+  };
+  return { store, counts };
+}
+
+test("a worker loads a session once, and claims it once", verifies("DIST-2"), async () => {
+  const memory = createMemoryStore();
+  await begun(memory, 5);
+  const { store, counts } = counted(memory);
+  const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store });
+  await createWorker({ store, agents: [agent] }).runUntilIdle();
+  expect(await memory.list({ status: ["completed"] })).toHaveLength(5);
+  expect(counts).toEqual({ claim: 5, load: 5, read: 0 });
+});
+
+test("a claim that is lost is followed by no reads", verifies("DIST-2"), async () => {
+  const memory = createMemoryStore();
+  await begun(memory, 1);
+  const { store, counts } = counted(memory);
+  await memory.claim("s0", { holder: other, now: Date.now(), leaseMs: anHour });
+  const agent = createAgent({ name: "mine", model: createScriptedModel([]), store });
+  const blind: Store = { ...store, due: async () => ["s0"] };
+  await createWorker({ store: blind, agents: [agent] }).runUntilIdle();
+  expect(counts).toEqual({ claim: 1, load: 1, read: 0 });
+});
+
+test("a run that another process ends between the look and the claim is nothing to report", async () => {
+  const memory = createMemoryStore();
+  await begun(memory, 1);
+  const model = createScriptedModel(() => ({ text: "Done." }));
+  const quicker = createAgent({ name: "mine", model, store: memory });
+  const store: Store = {
+    ...memory,
+    async claim(...given) {
+      expect((await quicker.session("s0").resume()).status).toBe("completed");
+      return memory.claim(...given);
+    },
+  };
+  const reports: WorkerReport[] = [];
+  const agent = createAgent({ name: "mine", model, store });
+  await createWorker({ store, agents: [agent], onReport: (report) => reports.push(report) }).runUntilIdle();
+  expect(reports).toEqual([]);
+  expect(model.requests).toHaveLength(1);
+  expect(await memory.describe("s0")).toMatchObject({ status: "completed", holder: null });
+});
+
+test("a worker carries on the runs that wait in the queue, too", async () => {
+  const store = createMemoryStore();
+  await begun(store, 1);
+  await createClient({ store }).session("s0").send("And then?");
+  const results: WorkerReport[] = [];
+  const agent = createAgent({ name: "mine", model: createScriptedModel(() => ({ text: "Done." })), store });
+  const onReport = (report: WorkerReport) => void (report.type === "left" && results.push(report));
+  await createWorker({ store, agents: [agent], onReport }).runUntilIdle();
+  expect(results).toHaveLength(2);
+  expect((await store.load("s0"))?.state.queue).toEqual([]);
 });

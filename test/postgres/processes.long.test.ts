@@ -2,7 +2,7 @@
  * Processes with agents on one PostgreSQL database: killed at every place, with clocks that differ, and while the server itself is killed.
  */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createAgent, createClient, createWorker, type WorkerReport } from "../../src/index.js";
+import { createAgent, createClient, createWorker, type Store, type WorkerReport } from "../../src/index.js";
 import { migrate, openPostgresStore } from "../../src/stores/postgres/index.js";
 import { claim, commitAfter, message } from "../../src/testing/conformance/bench.js";
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
@@ -13,6 +13,20 @@ import { verifies } from "../verifies.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
 const completed = { status: "completed", text: "Done." };
+
+/** The same store, which counts what is asked of it. */
+function counted<Name extends "claim" | "load" | "inbox">(store: Store, counts: { [Each in Name]: number }): Store {
+  return new Proxy(store, {
+    get(_, name) {
+      const member: unknown = Reflect.get(store, name);
+      if (typeof name !== "string" || !Object.hasOwn(counts, name)) return member;
+      return (...given: readonly unknown[]) => {
+        counts[name as Name] += 1;
+        return (member as (...all: readonly unknown[]) => unknown)(...given);
+      };
+    },
+  });
+}
 
 /** Nothing is lost, nothing is left over, and no effect with a key happened twice. */
 async function checkAll(world: World, sessions: number): Promise<void> {
@@ -181,33 +195,48 @@ describe.runIf(hasPostgres)("processes on one PostgreSQL database", () => {
     expect([...outcomes].every((type) => type === "ok" || type === "inbox_not_empty")).toBe(true);
   });
 
-  test("of four workers, each session is taken by one, and none is refused", verifies("DIST-2#death"), async () => {
-    const url = await newDatabase(server());
-    const reports: WorkerReport[] = [];
-    const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgresStore({ url })));
-    const workers = stores.map((store) => {
-      const model = createScriptedModel(({ messages }) =>
-        messages.at(-1)?.role === "user" ? { calls: [{ name: "echo", input: {} }] } : { text: "Done." },
+  test(
+    "four workers claim each session about once, read it as often, and refuse none",
+    verifies("DIST-2#death"),
+    async () => {
+      const url = await newDatabase(server());
+      const reports: WorkerReport[] = [];
+      const counts = { claim: 0, load: 0, inbox: 0 };
+      const stores = await Promise.all(
+        Array.from({ length: 4 }, async () => counted(await openPostgresStore({ url }), counts)),
       );
-      const agents = [createAgent({ name: "agent", model, tools: [createEcho().tool], store })];
-      return createWorker({ store, agents, concurrency: 10, onReport: (report) => reports.push(report) });
-    });
-    const [store] = stores;
-    if (store === undefined) throw new Error("There is no store.");
-    const client = createClient({ store });
-    const ids = Array.from({ length: 60 }, (_, index) => `s${index}`);
-    const working = workers.map((worker) => worker.run());
-    await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "agent" })));
-    await until(async () => (await store.list({ status: ["completed"] })).length === ids.length, "some are not done");
-    await Promise.all(workers.map((worker) => worker.stop()));
-    await Promise.all(working);
-    const idsOf = (type: WorkerReport["type"]) =>
-      reports.flatMap((report) => (report.type === type && "sessionId" in report ? [report.sessionId] : [])).toSorted();
-    expect(idsOf("refused")).toEqual([]);
-    expect(idsOf("taken")).toEqual(ids.toSorted());
-    for (const id of ids) await checkSession(store, id);
-    await Promise.all(stores.map((one) => one.close()));
-  });
+      const workers = stores.map((store) => {
+        const model = createScriptedModel(({ messages }) =>
+          messages.at(-1)?.role === "user" ? { calls: [{ name: "echo", input: {} }] } : { text: "Done." },
+        );
+        const agents = [createAgent({ name: "agent", model, tools: [createEcho().tool], store })];
+        return createWorker({ store, agents, concurrency: 10, onReport: (report) => reports.push(report) });
+      });
+      const sender = await openPostgresStore({ url });
+      const client = createClient({ store: sender });
+      const ids = Array.from({ length: 60 }, (_, index) => `s${index}`);
+      const working = workers.map((worker) => worker.run());
+      await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "agent" })));
+      await until(
+        async () => (await sender.list({ status: ["completed"] })).length === ids.length,
+        "some are not done",
+      );
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await Promise.all(working);
+      const idsOf = (type: WorkerReport["type"]) =>
+        reports
+          .flatMap((report) => (report.type === type && "sessionId" in report ? [report.sessionId] : []))
+          .toSorted();
+      expect(idsOf("refused")).toEqual([]);
+      expect(idsOf("taken")).toEqual(ids.toSorted());
+      // If each of them claims all that it sees, it is 4 claims. An inbox is also read after the claim, before a run ends and at a hint.
+      expect(counts.claim / ids.length).toBeLessThan(2.5);
+      expect(counts.load / ids.length).toBeLessThan(2.5);
+      expect(counts.inbox / ids.length).toBeLessThan(6);
+      for (const id of ids) await checkSession(sender, id);
+      await Promise.all([...stores, sender].map((one) => one.close()));
+    },
+  );
 
   test(
     "four workers, two of them killed again and again, share the sessions",

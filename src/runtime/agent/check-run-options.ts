@@ -142,9 +142,16 @@ export function checkSeedOptions(options: HistoryOptions): void {
   checkOptions("seed()", { dropOpenCalls: trueOrFalse }, options, settings);
 }
 
+const aLook: OptionRule = {
+  takes: (value) =>
+    anObject.takes(value) && ["state", "isPosted", "binding"].every((name) => Object.hasOwn(Object(value), name)),
+  wanted: "what was read of the session: { state, isPosted, binding }",
+};
+
 /** @throws PawlError `bad_input` */
 export function checkResumeOptions(options: ResumeOptions): void {
-  checkOptions("resume()", { ...localRules, follow: trueOrFalse, onTaken: aFunction }, options, settings);
+  const rules = { ...localRules, follow: trueOrFalse, onTaken: aFunction, onLeft: aFunction, seen: aLook };
+  checkOptions("resume()", rules, options, settings);
 }
 
 /** @throws PawlError `bad_input` for an id that no session can have */

@@ -8,7 +8,7 @@ import { freeze } from "../../core/data/freeze.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { HolderDefaults } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
-import type { State } from "../../core/machine/state.js";
+import type { SessionBinding, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
@@ -165,7 +165,11 @@ export function familiesOf(
 }
 
 /** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
-export function checkAgent(sessionId: string, { session }: State, parts: CompiledAgent): void {
+export function checkAgent(
+  sessionId: string,
+  { session }: { readonly session: SessionBinding | null },
+  parts: CompiledAgent,
+): void {
   if (session === null) return;
   const { root } = parts;
   if (!reaches(parts, session.agent)) throw agentMismatch(sessionId, session.agent, parts);

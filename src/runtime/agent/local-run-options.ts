@@ -2,6 +2,7 @@
  * The options of a run that no log can store. The process that was given them keeps them until the run ends.
  */
 import type { Json } from "../../core/data/message.js";
+import type { SessionBinding, State } from "../../core/machine/state.js";
 import type { RecordedCondition } from "../../core/machine/stop-condition.js";
 import { PawlError } from "../../errors.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
@@ -43,6 +44,22 @@ export type ResumeOptions = LocalOptions & {
   readonly follow?: boolean;
   /** Called when this process carries the session on: it has the lease, and nothing has happened yet. */
   readonly onTaken?: () => void;
+  /**
+   * Called before the call resolves if this process has given the session back with the result, and no run is queued behind it. So
+   * there is nothing to resume, and nothing to ask the store for.
+   */
+  readonly onLeft?: () => void;
+  /** What the caller has just read of the session, so that it is not read again before it is claimed. Default: it is read. */
+  readonly seen?: SessionLook;
+};
+
+/** What somebody has read of a session: first its inbox, then its state, because a message leaves the inbox in a commit. */
+export type SessionLook = {
+  readonly state: State;
+  /** Whether the inbox has messages. */
+  readonly isPosted: boolean;
+  /** What the session is bound to; if it has not begun, what its first request asks for. Null if there is no such session. */
+  readonly binding: SessionBinding | null;
 };
 
 export type LocalRunState = {

@@ -3,9 +3,10 @@
  * happen between two looks: so the log is looked at before and after.
  */
 import { freeze } from "../../core/data/freeze.js";
-import type { InboxBody } from "../../core/machine/inbox.js";
+import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, type SessionBinding } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
+import type { SessionLook } from "../agent/local-run-options.js";
 import { checkedStore } from "../log/checked-store.js";
 import { openRun } from "../log/open-runs.js";
 import { readEntries } from "../log/read-entries.js";
@@ -17,6 +18,8 @@ export type SessionBeginning = {
   /** The first run; null if the session has a conversation from elsewhere and no run yet. */
   readonly runId: string | null;
 };
+
+export type { SessionLook };
 
 /**
  * What a session began with, by its log or, as long as nobody has taken its first request, by that request; null if there
@@ -40,6 +43,19 @@ export async function findOpenRun(given: Store, sessionId: string, runId?: strin
   return openRun(store, sessionId, (await store.load(sessionId))?.state ?? initialState, runId);
 }
 
+/** Looks at a session of a store whose answers are not checked yet. */
+export function lookAt(given: Store, sessionId: string): Promise<SessionLook> {
+  return lookIn(checkedStore(given), sessionId);
+}
+
+/** Looks at a session in two reads. */
+export async function lookIn(store: Pick<Store, "load" | "inbox">, sessionId: string): Promise<SessionLook> {
+  // In this order: a request leaves the inbox in the commit that begins the session.
+  const posted = await store.inbox(sessionId);
+  const state = (await store.load(sessionId))?.state ?? initialState;
+  return { state, isPosted: posted.length > 0, binding: state.session ?? firstIn(posted, sessionIn) };
+}
+
 /** What a session is bound to; if it has not begun, what its first request asks for. Null if there is no such session. */
 export async function bindingOf(
   store: Pick<Store, "load" | "inbox">,
@@ -54,7 +70,11 @@ async function firstPosted<Found>(
   sessionId: string,
   find: (body: InboxBody) => Found | null,
 ): Promise<Found | null> {
-  for (const { body } of await store.inbox(sessionId)) {
+  return firstIn(await store.inbox(sessionId), find);
+}
+
+function firstIn<Found>(messages: readonly InboxMessage[], find: (body: InboxBody) => Found | null): Found | null {
+  for (const { body } of messages) {
     const found = find(body);
     if (found !== null) return found;
   }

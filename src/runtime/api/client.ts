@@ -45,7 +45,7 @@ import { readTranscript } from "../log/read-log.js";
 import { createFollowedSessions, type FollowedSessions, followedSource } from "../session/followed-session.js";
 import { sessionItems, wantedItems } from "../session/session-items.js";
 import { createAnswering } from "./answers.js";
-import { bindingOf } from "./beginning.js";
+import { lookIn } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
@@ -191,7 +191,7 @@ function clientSession(id: string, place: Place): ClientSession {
     checkWords({ by: options.by });
     const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
     const state = (await store.load(id))?.state ?? initialState;
-    const begun = state.session ?? (await bindingOf(store, id));
+    const begun = state.session ?? (await lookIn(store, id)).binding;
     const session = begun ?? (agent === undefined ? throwNamesNoAgent(id) : { agent, ...defined({ root }) });
     // A repeated request is one run, which may be under way.
     if (mode === "reject" && ![null, runId].includes(await openRun(store, id, state))) throw busyError(id);

@@ -20,20 +20,21 @@ import {
 } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
-import { compileLocalOptions, type ResumeOptions } from "../agent/local-run-options.js";
+import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { checkRunId, type Input, inputBody, sessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
-import { busyError, throwNoSession } from "../log/driver-errors.js";
+import { busyError, finishedError, throwNoSession } from "../log/driver-errors.js";
 import { loadKnown } from "../log/known-session.js";
 import { presentResult, resultOfRun } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
-import { attend, deliver, requestRun, resume as resumeLive } from "../session/deliver.js";
+import { attend, deliver, type Resuming, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { endedMeanwhile, type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
 import { agentBelow } from "./agent-below.js";
 import { createAnswering } from "./answers.js";
+import { lookIn } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { createCompact } from "./compaction.js";
@@ -116,8 +117,8 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
 
   async function resume(options: ResumeOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
-    const { follow = true, onTaken = () => {} } = options;
-    const resumeRun = () => resumePresentRun({ follow, onTaken });
+    const { follow = true, onTaken = () => {}, onLeft = () => {}, seen } = options;
+    const resumeRun = () => resumePresentRun({ follow, onTaken, onLeft }, seen);
     const locals = compileLocalOptions(options);
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
@@ -130,24 +131,17 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     return present?.runId === undefined ? resumeRun() : withOutput(id, present.runId, locals, parts, resumeRun);
   }
 
-  async function resumePresentRun(how: Required<Pick<ResumeOptions, "follow" | "onTaken">>): Promise<RunResult> {
+  async function resumePresentRun(how: Resuming, seen?: SessionLook): Promise<RunResult> {
     checkGraph(parts);
-    // In this order: a request leaves the inbox in the commit that begins the session.
-    const isPosted = (await store.inbox(id)).length > 0;
-    const state = await load();
+    const { state, isPosted, binding } = seen ?? (await lookIn(store, id));
     if (state.session === null && !isPosted) throwNoSession(id);
-    const below = state.session?.agent === parts.name ? null : await agentBelow(id, parts);
+    const isOwn = binding?.parent === undefined || binding.agent === parts.name;
+    const below = isOwn ? null : await agentBelow(id, parts);
     if (below !== null) return below.session(id).resume(how);
-    checkAgent(id, state, parts);
+    checkAgent(id, { session: binding }, parts);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
-    if (isResting(state) && !isPosted && !hasQueued && due === null)
-      throw new PawlError(
-        "run_finished",
-        state.status === "idle"
-          ? `Session ${id} has no run yet. Send an input to start the first one.`
-          : `The last run of session ${id} has ended (${state.status}). Send an input to start the next run.`,
-      );
+    if (isResting(state) && !isPosted && !hasQueued && due === null) throw finishedError(id, state);
     const waits = state.status === "awaiting_human" && !isPosted && (due === null || due > clock.now());
     // A child may be due although others ask: it goes on while they wait.
     if (waits) await takeUpChildren(state, familyIn(parts, state));

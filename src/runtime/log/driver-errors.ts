@@ -1,6 +1,7 @@
 /**
  * The errors of a failed store or driver, of a missing session, and of a shutdown.
  */
+import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Lease, Store } from "../../ports/store.js";
 import type { Closing } from "./closing.js";
@@ -34,6 +35,16 @@ export function heldError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
     `Another process carries session ${sessionId} on. Leave it to that process, or resume with follow: true to wait for it.`,
+  );
+}
+
+/** There is nothing to carry on. */
+export function finishedError(sessionId: string, { status }: Pick<State, "status">): PawlError {
+  return new PawlError(
+    "run_finished",
+    status === "idle"
+      ? `Session ${sessionId} has no run yet. Send an input to start the first one.`
+      : `The last run of session ${sessionId} has ended (${status}). Send an input to start the next run.`,
   );
 }
 

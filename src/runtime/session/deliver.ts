@@ -6,7 +6,7 @@
  *    fails, the result is `interrupted`.
  */
 import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
-import { initialState, type State } from "../../core/machine/state.js";
+import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
@@ -14,13 +14,13 @@ import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
-import { heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
+import { finishedError, heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
 import { withHistoryInBlobs } from "../log/posted-history.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { resultIn, stopWaiting, storeFailed, type Waiter, wait } from "../subscribers/waiters.js";
 import { isRequested, knownResult } from "./known-result.js";
-import { follow, type LocalSession, leaveIfIdle, open, settleHere, using } from "./local-session.js";
+import { follow, type LocalSession, leaveIfIdle, open, settleHere, take, using } from "./local-session.js";
 
 type Delivery = "said" | "duplicate";
 type DeliveryOptions = {
@@ -183,6 +183,13 @@ async function awaitResult(
   }
 }
 
+export type Resuming = {
+  readonly follow: boolean;
+  readonly onTaken: () => void;
+  /** Called before the result if the session was given back with it, and no run is queued. */
+  readonly onLeft: () => void;
+};
+
 /**
  * Carries on the run under way, or starts the next queued run. Gives the first result after this entry of the log.
  * @throws PawlError `session_busy` if another process carries the session on, and it is not to be followed
@@ -190,22 +197,34 @@ async function awaitResult(
 export function resume(
   live: LocalSession,
   after: number,
-  { follow: mayFollow, onTaken }: { readonly follow: boolean; readonly onTaken: () => void },
+  { follow: mayFollow, onTaken, onLeft }: Resuming,
 ): Promise<RunResult> {
   return using(live, async () => {
     const waiter = wait(live, { after });
     try {
-      const here = await open(live);
+      const here = await (mayFollow ? open(live) : take(live));
       if (here === "held" && !mayFollow && !live.drained) throw heldError(live.sessionId);
-      if (here === "driving") onTaken();
-      if (here === "driving" && live.driver !== null) await dispatch(live.driver, startQueued);
-      return resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
+      const { driver } = live;
+      const isOver = here === "driving" && !mayFollow && driver !== null && hasNothingToDo(driver);
+      if (here === "driving" && !isOver) onTaken();
+      if (here === "driving" && driver !== null) await dispatch(driver, startQueued);
+      // Another process was quicker from the first event to the last.
+      if (isOver) throw finishedError(live.sessionId, driver.state);
+      const result = resultIn(await waiter.outcome) ?? throwNoSession(live.sessionId);
+      if (driver?.closing?.type === "parked" && startQueued(driver.state).length === 0) onLeft();
+      return result;
     } catch (error) {
       return storeFailed(live.sessionId, waiter.awaited, error, true);
     } finally {
       stopWaiting(live, waiter);
     }
   });
+}
+
+/** Whether a driver that was opened just now has found neither a message nor a run to carry on. */
+function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
+  const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueued(state).length === 0;
+  return isAtRest && pending.length === 0 && !flushing;
 }
 
 /**

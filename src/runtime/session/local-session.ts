@@ -117,8 +117,24 @@ function isSilent({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
-/** Drives the session, unless another process does. */
+/** Drives the session. If another process does, follows it. */
 export function open(live: LocalSession): Promise<"driving" | "held"> {
+  // An abort of this process comes before what its driver does next.
+  return live.driver === null ? takeOrFollow(live) : Promise.resolve("driving");
+}
+
+async function takeOrFollow(live: LocalSession): Promise<"driving" | "held"> {
+  const here = await take(live);
+  if (here === "held" && !live.drained) {
+    await skipToPresent(live);
+    // Somebody else may have opened it meanwhile.
+    if (live.driver === null) follow(live);
+  }
+  return here;
+}
+
+/** Drives the session, unless another process does. The caller keeps the session in this process meanwhile (`using`). */
+export function take(live: LocalSession): Promise<"driving" | "held"> {
   if (live.driver !== null) return Promise.resolve("driving");
   if (live.drained) return Promise.resolve("held");
   live.opening ??= claim(live).finally(() => {
@@ -136,10 +152,7 @@ async function claim(live: LocalSession): Promise<"driving" | "held"> {
   const isDead = (other: Holder) => other.id === holder.id || isKnownDead?.(other) === true;
   const claimedAt = momentOf(clock);
   const claimed = await store.claim(sessionId, { holder, now: claimedAt.wall, leaseMs, isDead });
-  if (claimed.type === "held") {
-    await skipToPresent(live);
-    follow(live);
-  } else if (live.drained) await releaseLease(store, claimed.lease);
+  if (claimed.type === "claimed" && live.drained) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || live.drained) return "held";
   live.following?.stop();
   try {

@@ -4,7 +4,8 @@
 import type { Message } from "../../../src/core/data/message.js";
 import type { PendingApproval, RunResult } from "../../../src/core/view/outcome.js";
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
-import { buildWorker, type WorkerOptions } from "../../../src/engine/worker.js";
+import { buildWorker } from "../../../src/engine/worker.js";
+import type { WorkerOptions } from "../../../src/engine/worker-options.js";
 import { PawlError } from "../../../src/errors.js";
 import type { Holder } from "../../../src/ports/store.js";
 import type { ApprovalDecision } from "../../../src/runtime/agent/answer-types.js";

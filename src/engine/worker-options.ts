@@ -1,0 +1,128 @@
+/**
+ * What a worker is given, what it does and what it reports.
+ */
+
+import { aFunction, aStore, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../check-options.js";
+import type { SessionBinding } from "../core/machine/state.js";
+import type { RunResult } from "../core/view/outcome.js";
+import type { Store } from "../ports/store.js";
+import type { SessionLook } from "../runtime/api/beginning.js";
+
+/** The part of an agent that a worker uses. */
+export type WorkingAgent = {
+  /** The options of the agent, of which the name is read. */
+  readonly options: {
+    /** Default: "agent". */
+    readonly name?: string;
+  };
+  /** A session of the agent. */
+  readonly session: (sessionId: string) => {
+    /** Carries the session on. */
+    readonly resume: (options: {
+      /** The call rejects with `session_busy` if another process holds the session. */
+      readonly follow: false;
+      /** Called when the session was claimed. */
+      readonly onTaken: () => void;
+      /** Called if the session was given back with the result, and no run is queued. Otherwise the worker resumes it again. */
+      readonly onLeft: () => void;
+      /** What the worker has just read of the session. */
+      readonly seen?: SessionLook;
+    }) => Promise<RunResult>;
+  };
+  /** Ends the work of the agent. */
+  readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
+};
+
+/** What a worker did with a session. */
+export type WorkerReport =
+  /** This worker has claimed the session. It reports nothing of a session that another process claimed first. */
+  | { readonly type: "taken"; readonly sessionId: string; readonly agent: string }
+  /** The run ended or waits, and the worker has left the session. */
+  | {
+      readonly type: "left";
+      readonly sessionId: string;
+      /** How the run ended, or what it waits for. */
+      readonly result: RunResult;
+    }
+  /**
+   * The session could not be carried on. If the store failed, this worker tries again after `retryInMs`, in milliseconds.
+   * Null: it does not try again, for example because it has no agent of that name.
+   */
+  | {
+      readonly type: "refused";
+      readonly sessionId: string;
+      /** Why not. */
+      readonly error: unknown;
+      readonly retryInMs: number | null;
+    }
+  /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
+  | {
+      readonly type: "store_failed";
+      /** What the store threw. */
+      readonly error: unknown;
+      readonly retryInMs: number;
+    };
+
+/** Which sessions a worker drives, and how many at a time. */
+export type WorkerOptions = {
+  readonly store: Store;
+  /**
+   * The agents whose sessions the worker drives, with those that they reach through handoffs; or a function that returns
+   * the agent of a session, or null.
+   */
+  readonly agents:
+    | readonly WorkingAgent[]
+    | ((session: SessionBinding, sessionId: string) => Promise<WorkingAgent | null>);
+  /** The most sessions that run at the same time. Default: 16. */
+  readonly concurrency?: number;
+  /** The longest time between two queries for due sessions, in milliseconds. Default: 1,000. */
+  readonly pollMs?: number;
+
+  /** Is told what the worker does. */
+  readonly onReport?: (report: WorkerReport) => void;
+};
+
+/** Drives the due sessions of a store. */
+export type Worker = {
+  /**
+   * Drives all sessions that are due or become due meanwhile. Resolves when none is.
+   * @throws PawlError `bad_configuration` if handoffs lead to two agents of one name, or if the store fails
+   */
+  readonly runUntilIdle: () => Promise<void>;
+  /**
+   * Drives sessions as they become due, until `stop`. If the store fails, the worker asks it again: after 1 s, then less
+   * and less often, down to every 30 s.
+   * @throws PawlError `bad_configuration` as above; `store_closed`
+   */
+  readonly run: () => Promise<void>;
+  /**
+   * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
+   * that is interrupted then is due again.
+   */
+  readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
+  /** How many sessions this worker drives now, and which it has refused and not carried on since. */
+  readonly status: () => {
+    /** How many sessions it drives now. */
+    readonly running: number;
+    /** The sessions that it does not try again. */
+    readonly refused: readonly string[];
+  };
+};
+
+export const workerOptionRules: OptionTable<WorkerOptions> = {
+  store: aStore,
+  agents: { takes: (value) => Array.isArray(value) || typeof value === "function", wanted: "an array or a function" },
+  concurrency: wholeNumber(1),
+  pollMs: numberFrom(1),
+  onReport: aFunction,
+};
+
+export type Grace = { readonly graceMs?: number };
+
+const graceRules: OptionTable<Grace> = { graceMs: numberFrom(0) };
+
+/** @throws PawlError `bad_input` */
+export function checkGrace(what: "stop()" | "shutdown()", options: Grace): void {
+  const otherNames = { timeout: "graceMs", timeoutMs: "graceMs" };
+  checkOptions(what, graceRules, options, { code: "bad_input", otherNames });
+}
