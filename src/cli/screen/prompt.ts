@@ -50,6 +50,7 @@ export function openPrompt(streams: TtyStreams, environment: { readonly [name: s
     else if (name === "enter") send();
     else draft = pressed(draft, key, { prompt: "> ", columns: tty.columns }) ?? draft;
     show();
+    screen.answerKey();
   }
 
   function send(): void {
