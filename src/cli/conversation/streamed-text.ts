@@ -76,7 +76,11 @@ export function createStreamedText(): StreamedText {
  */
 function behind(text: string, given: readonly string[]): string {
   let at = 0;
-  for (const piece of given)
+  for (const piece of given) {
+    if (text.startsWith(piece, at)) {
+      at += piece.length;
+      continue;
+    }
     for (let index = 0; index < piece.length; index++) {
       const code = piece.charCodeAt(index);
       if (isSpace(code)) continue;
@@ -85,6 +89,7 @@ function behind(text: string, given: readonly string[]): string {
       if (text.charCodeAt(at) !== code) return text;
       at += 1;
     }
+  }
   return behindSpace(text, at) === text.length ? "" : text.slice(at);
 }
 
