@@ -14,7 +14,7 @@ const hidden = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Escapes characters that a terminal would obey or not show. */
 export function visible(text: string): string {
-  return text.replace(hidden, escapeCharacter);
+  return isPlain(text) ? text : text.replace(hidden, escapeCharacter);
 }
 
 /** Like `visible`, for text that a person approves: also escapes every other character that cannot be seen. */
@@ -23,11 +23,16 @@ export const exact = showHidden;
 /** Latin letters, dashes, arrows, boxes, check marks and Braille: each takes one column, and none joins another. */
 const plain = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713-\u2718\u2800-\u28ff]*$/;
 
+/** Almost every text. It has no line break, no tab and nothing that a terminal would obey. */
+export function isPlain(text: string): boolean {
+  return plain.test(text);
+}
+
 let segmenter: Intl.Segmenter | undefined;
 
 /** The characters of a text as a person counts them. A segmenter takes long to make and to ask, and plain text needs none. */
 export function segmentsOf(text: string): Iterable<{ readonly segment: string }> {
-  if (plain.test(text)) return Array.from(text, (segment) => ({ segment }));
+  if (isPlain(text)) return Array.from(text, (segment) => ({ segment }));
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   return segmenter.segment(text);
 }
@@ -38,7 +43,7 @@ const wide =
 
 /** The columns that a text occupies on a terminal. */
 export function widthOf(text: string): number {
-  if (plain.test(text)) return text.length;
+  if (isPlain(text)) return text.length;
   let width = 0;
   for (let start = 0; start < text.length; start += segmentedAtOnce)
     for (const { segment } of segmentsOf(text.slice(start, start + segmentedAtOnce)))

@@ -153,6 +153,7 @@ const modules = {
     cliText,
     {
       visible: cliText.visible,
+      isPlain: cliText.isPlain,
       exact: cliText.exact,
       segmentsOf: "each character is asked for on its own",
       widthOf: cliText.widthOf,

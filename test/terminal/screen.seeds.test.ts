@@ -74,6 +74,59 @@ describe("the screen", () => {
     expect(recorded.text()).toContain("unseen 499");
   });
 
+  test("draws the answer to a key at once, and keys that come together as one", async () => {
+    const recorded = createRecordedOutput(80, 24);
+    const screen = createScreen(recorded.output, plainText);
+    screen.show(rows("> "));
+    vi.advanceTimersByTime(betweenFrames);
+    const before = recorded.operations.length;
+    for (const draft of ["> a", "> ab", "> abc"]) {
+      screen.show(rows(draft));
+      screen.answerKey();
+    }
+    await Promise.resolve();
+    expect(recorded.operations).toHaveLength(before + 1);
+    expect(recorded.text()).toContain("> abc");
+    vi.advanceTimersByTime(10 * betweenFrames);
+    expect(recorded.operations).toHaveLength(before + 1);
+  });
+
+  test("draws held keys at most 60 times a second beside the other frames, and none while the terminal is behind", async () => {
+    const recorded = createRecordedOutput(80, 24);
+    const screen = createScreen(recorded.output, plainText);
+    for (let at = 0; at < 1_000; at++) {
+      screen.show(rows(`held ${at}`));
+      screen.answerKey();
+      await Promise.resolve();
+      vi.advanceTimersByTime(1);
+    }
+    expect(recorded.operations.length).toBeLessThanOrEqual(95);
+    recorded.setBusy(true);
+    vi.advanceTimersByTime(betweenFrames);
+    screen.show(rows("last before"));
+    vi.advanceTimersByTime(betweenFrames);
+    const behind = recorded.operations.length;
+    screen.show(rows("unseen"));
+    screen.answerKey();
+    await Promise.resolve();
+    expect(recorded.operations).toHaveLength(behind);
+  });
+
+  test("asks what a function shows once a frame, and draws the lines that it adds", async () => {
+    const recorded = createRecordedOutput(40, 10);
+    const screen = createScreen(recorded.output, plainText);
+    let asked = 0;
+    const region = () => {
+      asked += 1;
+      screen.commit([lineOf(`line ${asked}`)]);
+      return rows("> ");
+    };
+    for (let at = 0; at < 100; at++) screen.show(region);
+    vi.advanceTimersByTime(10 * betweenFrames);
+    expect(asked).toBe(1);
+    expect((await seen(recorded)).lines).toEqual(["line 1", "> "]);
+  });
+
   test("text cannot control the terminal, wherever it is", verifies("SEC-18#terminal"), () => {
     const recorded = createRecordedOutput(40, 10);
     const screen = createScreen(recorded.output, plainText);

@@ -150,6 +150,22 @@ describe("streamed text", () => {
     expect(text.begin("r/4", 2)).toBe(true);
     expect([text.add("\ud83d"), text.add("\ude00!")]).toEqual(["", "😀!"]);
   });
+
+  test.each([
+    ["more white space was given", ["Hello \n", " world", "  "], "Hello world", ""],
+    ["less white space was given", ["Hello", "world"], "Hello \u00a0\u3000world\n", ""],
+    ["white space that was given does not come again", ["Hello\n\n"], "Hello\n\nworld", "world"],
+    ["other white space was given before the rest", ["Hello "], "Hello\n\nworld", "\n\nworld"],
+    ["more than the text was given", ["Hello world, ", "and more"], "Hello world", ""],
+    ["something else was given", ["Hello ", "there"], "Hello world", "Hello world"],
+    ["nothing was given", [], " Hello", " Hello"],
+  ])("is compared without white space: %s", (_, deltas, whole, rest) => {
+    const text = createStreamedText();
+    text.begin("r/1", 1);
+    for (const delta of deltas) text.add(delta);
+    expect(text.confirm("r/1", whole)).toBe(rest);
+    expect(text.confirm("r/1", whole)).toBe("");
+  });
 });
 
 describe("a long answer", () => {

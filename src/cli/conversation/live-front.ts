@@ -12,6 +12,7 @@ import { continued, nameOfKey, pressed } from "../screen/draft-keys.js";
 import type { Key } from "../screen/keys.js";
 import { type Choice, createPicker, type Picker, pressPicker } from "../screen/picker.js";
 import type { Prompt } from "../screen/prompt.js";
+import type { Region } from "../screen/screen.js";
 import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
 import { createCompletion } from "./completion.js";
 import { callText, createEditing, editedLines } from "./edit-in-editor.js";
@@ -43,23 +44,19 @@ export function createLiveFront(prompt: Prompt): Front {
   const ticker = createTicker(refresh);
 
   function refresh(): void {
+    screen.show(region);
+    ticker.run(talk !== null && isBusy(talk.control.view.state()));
+  }
+
+  /** Asked once for each frame: much may change between two of them. */
+  function region(): Region {
     const view = talk?.control.view ?? null;
     if (view !== null) screen.commit(view.taken());
     const hints = asked === null ? completion.hints(draft, tty.columns) : [];
     const mode = talk?.control.mode.present() ?? "ask";
-    const shown = {
-      view,
-      draft,
-      hints,
-      answering,
-      isOnQuestion,
-      picker: picking?.picker ?? null,
-      isLeaving,
-      notice,
-      mode,
-    };
-    screen.show(liveRegion(shown, tty.columns, tty.rows, Date.now()));
-    ticker.run(view !== null && isBusy(view.state()));
+    const picker = picking?.picker ?? null;
+    const shown = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, notice, mode };
+    return liveRegion(shown, tty.columns, tty.rows, Date.now());
   }
 
   /** Notices when another question is the first one. */
@@ -87,6 +84,7 @@ export function createLiveFront(prompt: Prompt): Front {
       if (key.isCut) say("The paste was too long: its end is missing.");
     } else if (!(key.type === "key" && pressCommon(key)) && !pressQuestion(key)) pressDraft(key);
     refresh();
+    screen.answerKey();
   }
 
   function pressInPicker({ picker, settle }: NonNullable<typeof picking>, key: Key): void {

@@ -119,6 +119,7 @@ export function createBlockCutter(): BlockCutter {
 }
 
 function openedFence(line: string): { readonly fence: Fence; readonly language: string } | null {
+  if (!/^ {0,12}[`~]/.test(line)) return null;
   const [, indent = "", mark = "", language = ""] = /^( {0,12})(`{3,}|~{3,})\s*([^`]*)$/.exec(line) ?? [];
   return mark === ""
     ? null
@@ -131,11 +132,13 @@ function closes(line: string, { mark }: Fence): boolean {
 }
 
 function indentOf(line: string): number {
-  return /^ */.exec(line)?.[0].length ?? 0;
+  let at = 0;
+  while (line[at] === " ") at += 1;
+  return at;
 }
 
 function withoutIndent(line: string, indent: number): string {
-  return line.slice(Math.min(indentOf(line), indent));
+  return indent === 0 ? line : line.slice(Math.min(indentOf(line), indent));
 }
 
 /** Blocks that are further in are shown as far as this. */

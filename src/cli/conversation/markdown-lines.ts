@@ -121,6 +121,7 @@ function blockLines(token: Token, width: number, depth: number): readonly Line[]
 
 /** Wraps each line of a paragraph, where the text says that a line ends. */
 function proseLines(spans: readonly Span[], width: number): readonly Line[] {
+  if (!spans.some(({ text }) => text.includes("\n"))) return wrapLine(spans, width);
   const lines: Span[][] = [[]];
   for (const span of spans)
     for (const [at, text] of span.text.split("\n").entries()) {

@@ -7,7 +7,6 @@
  */
 import { type Json, textOfOutput } from "../../core/index.js";
 import {
-  type AssistantMessage,
   addUsage,
   type MessageDelta,
   type PublicEvent,
@@ -21,7 +20,7 @@ import { endedLines } from "./call-lines.js";
 import { type Activity, activityOf, type Fold, openLines, type QueuedRun, type StartedCall } from "./fold.js";
 import { createMarkdownLines } from "./markdown-lines.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { createStreamedText, piecesOf } from "./streamed-text.js";
+import { createStreamedText, piecesOf, wholeText } from "./streamed-text.js";
 import { answerLine, failureLines, finalLines, noteLines, questionLines } from "./view-lines.js";
 
 export type View = {
@@ -132,7 +131,7 @@ function endText(fold: Fold, columns: number): void {
 function* showItem(fold: Fold, item: StreamItem, columns: number, now: number): Generator<void> {
   switch (item.type) {
     case "delta":
-      showDelta(fold, item.delta, columns, now);
+      yield* showDelta(fold, item.delta, columns, now);
       break;
     case "snapshot":
       beginAttempt(fold, item, columns);
@@ -173,13 +172,14 @@ function beginAttempt(fold: Fold, attempt: Attempt, columns: number): void {
   write(fold, "note", [lineOf("The answer above was cut off. The model begins it again.", "yellow")]);
 }
 
-function showDelta(fold: Fold, delta: MessageDelta, columns: number, now: number): void {
+function* showDelta(fold: Fold, delta: MessageDelta, columns: number, now: number): Generator<void> {
   beginAttempt(fold, delta, columns);
   const since = fold.model?.since ?? now;
   switch (delta.kind) {
     case "text-delta":
       fold.model = { name: "model", since };
-      addText(fold, fold.streamed.add(delta.text), columns);
+      // Several deltas that waited are one.
+      yield* addLongText(fold, fold.streamed.add(delta.text), columns);
       break;
     case "reasoning-start":
     case "reasoning-delta":
@@ -285,11 +285,6 @@ function showNote(fold: Fold, event: PublicEvent, columns: number, now: number):
   if (lines.length === 0) return;
   endText(fold, columns);
   write(fold, "note", lines);
-}
-
-/** The text with the space at its end: what comes next continues it. */
-function wholeText({ parts }: AssistantMessage): string {
-  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 function textOfInput(input: readonly UserMessage[]): string {

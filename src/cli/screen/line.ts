@@ -4,7 +4,7 @@
  * Only `paint` makes text for the terminal, and every span passes through `visible` there. So no text of a model, a tool
  * or a file can control the terminal, wherever it is shown.
  */
-import { segmentsOf, visible, widthOf } from "../text.js";
+import { isPlain, segmentsOf, visible, widthOf } from "../text.js";
 import type { StyleText, TextStyle } from "../text-style.js";
 
 export type Span = { readonly text: string; readonly style?: TextStyle };
@@ -27,7 +27,7 @@ export function linesOf(text: string, style?: TextStyle): readonly Line[] {
 
 /** Text on one line, without anything that a terminal would obey. */
 export function printable(text: string): string {
-  return visible(text.replaceAll("\t", "    ").replaceAll("\n", " "));
+  return isPlain(text) ? text : visible(text.replaceAll("\t", "    ").replaceAll("\n", " "));
 }
 
 export function paint(line: Line, style: StyleText): string {
@@ -90,53 +90,80 @@ export function cutAt(text: string, columns: number): readonly [string, string] 
 
 /** Wraps a line between words. A word that is wider than the line is broken. */
 export function wrapLine(line: Line, columns: number): readonly Line[] {
-  const rows: Line[] = [];
-  let row: Span[] = [];
-  let width = 0;
-  let space = "";
-  const end = () => {
-    rows.push(row);
-    [row, width, space] = [[], 0, ""];
-  };
-  for (const word of wordsOf(line)) {
-    if (word.type === "space") {
-      space += word.text;
-      continue;
-    }
-    const needed = word.spans.reduce((sum, { text }) => sum + widthOf(text), 0);
-    if (width > 0 && width + space.length + needed > columns) end();
-    else if (space !== "") {
-      row.push({ text: space });
-      width += space.length;
-    }
-    space = "";
-    for (const span of word.spans)
-      for (const piece of piecesOf(span.text, columns, columns - width)) {
-        if (width > 0 && width + widthOf(piece) > columns) end();
-        row.push({ ...span, text: piece });
-        width += widthOf(piece);
+  const wrapping: Wrapping = { columns, rows: [], row: [], width: 0, space: "" };
+  let word: Span[] = [];
+  for (const span of line) {
+    const text = printable(span.text);
+    for (let at = 0; at < text.length; ) {
+      const isSpace = text[at] === " ";
+      const end = isSpace ? endOfSpaces(text, at) : endOfWord(text, at);
+      const piece = text.slice(at, end);
+      if (!isSpace) word.push(spanOf(piece, span.style));
+      else {
+        place(wrapping, word);
+        word = [];
+        wrapping.space += piece;
       }
+      at = end;
+    }
   }
-  rows.push(row);
-  return rows;
+  place(wrapping, word);
+  wrapping.rows.push(wrapping.row);
+  return wrapping.rows;
 }
 
-type Word =
-  | { readonly type: "word"; readonly spans: readonly Span[] }
-  | { readonly type: "space"; readonly text: string };
+type Wrapping = {
+  readonly columns: number;
+  readonly rows: Line[];
+  row: Span[];
+  width: number;
+  /** What stands between the row and the next word, if that has its place in the same row. */
+  space: string;
+};
 
-function* wordsOf(line: Line): Generator<Word> {
-  let spans: Span[] = [];
-  for (const span of line)
-    for (const text of printable(span.text).split(/( +)/)) {
-      if (text === "") continue;
-      if (text.startsWith(" ")) {
-        if (spans.length > 0) yield { type: "word", spans };
-        spans = [];
-        yield { type: "space", text };
-      } else spans.push({ ...span, text });
-    }
-  if (spans.length > 0) yield { type: "word", spans };
+function endOfSpaces(text: string, from: number): number {
+  let end = from + 1;
+  while (text[end] === " ") end += 1;
+  return end;
+}
+
+function endOfWord(text: string, from: number): number {
+  const end = text.indexOf(" ", from);
+  return end < 0 ? text.length : end;
+}
+
+/** Puts a word behind the row, or into the next one. */
+function place(wrapping: Wrapping, word: readonly Span[]): void {
+  if (word.length === 0) return;
+  const { columns, space } = wrapping;
+  let needed = 0;
+  for (const { text } of word) needed += widthOf(text);
+  if (wrapping.width > 0 && wrapping.width + space.length + needed > columns) endRow(wrapping);
+  else if (space !== "") append(wrapping, space, space.length);
+  wrapping.space = "";
+  const isWhole = wrapping.width + needed <= columns;
+  for (const { text, style } of word) {
+    if (isWhole) append(wrapping, text, widthOf(text), style);
+    else
+      for (const piece of piecesOf(text, columns, columns - wrapping.width)) {
+        if (wrapping.width > 0 && wrapping.width + widthOf(piece) > columns) endRow(wrapping);
+        append(wrapping, piece, widthOf(piece), style);
+      }
+  }
+}
+
+function endRow(wrapping: Wrapping): void {
+  wrapping.rows.push(wrapping.row);
+  [wrapping.row, wrapping.width, wrapping.space] = [[], 0, ""];
+}
+
+/** Words of one style are one span: a line has few of them, and each costs when it is painted. */
+function append(wrapping: Wrapping, text: string, width: number, style?: TextStyle): void {
+  const { row } = wrapping;
+  const last = row.at(-1);
+  wrapping.width += width;
+  if (last !== undefined && last.style === style) row[row.length - 1] = spanOf(last.text + text, style);
+  else row.push(spanOf(text, style));
 }
 
 /** A word in pieces that fit: the first one into `first` columns, the others into `columns`. */

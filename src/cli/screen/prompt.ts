@@ -54,6 +54,7 @@ export function openPrompt(
     else if (name === "enter") send();
     else draft = pressed(draft, key, { prompt: "> ", columns: tty.columns }) ?? draft;
     show();
+    screen.answerKey();
   }
 
   function send(): void {

@@ -4,6 +4,7 @@
  * 1. A line of the history is written once, in order, and never touched again. The terminal scrolls and wraps it.
  * 2. The region is at the end of the output. A frame changes only rows of the region and what is below its top.
  * 3. A frame is one write. There are at most 30 a second, and none while the terminal is behind: the newest state wins.
+ *    The frame of a key does not wait for the others (decision 0105).
  * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so a character whose width the
  *    terminal sees otherwise adds no row.
  */
@@ -28,8 +29,10 @@ export type ScreenOutput = {
 export type Screen = {
   /** Adds lines to the history. */
   readonly commit: (lines: readonly Line[]) => void;
-  /** Says what the region shows from the next frame on. */
-  readonly show: (region: Region) => void;
+  /** Says what the region shows from the next frame on. A function is asked when the frame is drawn, and may add lines. */
+  readonly show: (region: Region | (() => Region)) => void;
+  /** A key was pressed, and what it changes has been shown: it is drawn before anything else happens. */
+  readonly answerKey: () => void;
   /** Draws at once what was said since the last frame. */
   readonly drawNow: () => void;
   /** Called when the terminal has another size. */
@@ -48,6 +51,9 @@ export const betweenFrames = 34;
 /** Milliseconds without a change of the size, after which the region is drawn again. */
 export const restAfterResize = 60;
 
+/** Milliseconds. Keys that come faster wait for a frame: held ones, or input that a program writes. */
+const betweenKeys = 16;
+
 const begin = "\x1b[?2026h\x1b[?25l";
 const end = "\x1b[?2026l";
 
@@ -57,7 +63,7 @@ type ScreenState = {
   readonly output: ScreenOutput;
   style: StyleText;
   pending: Line[];
-  region: Region;
+  region: () => Region;
   /** The rows of the region that are on the terminal, and where the cursor is among them. */
   drawn: readonly Drawn[];
   cursor: { readonly row: number; readonly width: number };
@@ -65,10 +71,11 @@ type ScreenState = {
   isOpen: boolean;
   isDirty: boolean;
   lastFrame: number;
+  lastKey: number;
   timer: NodeJS.Timeout | null;
 };
 
-const nothing: Region = { rows: [], cursor: null };
+const nothing = (): Region => ({ rows: [], cursor: null });
 
 export function createScreen(output: ScreenOutput, style: StyleText): Screen {
   const state: ScreenState = {
@@ -82,6 +89,7 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
     isOpen: true,
     isDirty: false,
     lastFrame: Number.NEGATIVE_INFINITY,
+    lastKey: Number.NEGATIVE_INFINITY,
     timer: null,
   };
   return {
@@ -91,9 +99,10 @@ export function createScreen(output: ScreenOutput, style: StyleText): Screen {
       schedule(state);
     },
     show(region) {
-      state.region = region;
+      state.region = typeof region === "function" ? region : () => region;
       schedule(state);
     },
+    answerKey: () => answerKey(state),
     drawNow() {
       stop(state);
       if (!state.isBlocked) drawNow(state, state.region);
@@ -133,11 +142,25 @@ function schedule(state: ScreenState, wait = Math.max(0, state.lastFrame + betwe
   }, wait);
 }
 
-function drawNow(state: ScreenState, region: Region): void {
+/** Keys that came together are drawn together. A timer would let all other work of this turn go first. */
+function answerKey(state: ScreenState): void {
+  const now = performance.now();
+  if (now - state.lastKey < betweenKeys) return;
+  state.lastKey = now;
+  queueMicrotask(() => {
+    if (!state.isDirty || state.isBlocked || !state.isOpen) return;
+    stop(state);
+    drawNow(state, state.region);
+  });
+}
+
+function drawNow(state: ScreenState, region: () => Region): void {
   if (!state.isOpen) return;
+  const shown = region();
+  stop(state);
   state.isDirty = false;
   state.lastFrame = performance.now();
-  const text = frameOf(state, region);
+  const text = frameOf(state, shown);
   if (text === "" || state.output.write(text)) return;
   state.isBlocked = true;
   state.output.onDrain(() => {
