@@ -16,6 +16,7 @@ export const variableTexts = {
   EDITOR: "The same, if `VISUAL` is not set.",
   PAGER: "The program that shows long texts. Unless set: `less`.",
   NO_COLOR: "If set, nothing is coloured.",
+  FORCE_COLOR: "Stronger than `NO_COLOR` and `ui.theme`: `0` takes the colours away, `1`, `2` and `3` give them.",
   TERM: "If it is `dumb`, there are no colours and no live screen.",
   WAYLAND_DISPLAY: "If set, texts are copied with `wl-copy`.",
   DISPLAY: "If set, texts are copied with `xclip`.",
