@@ -2,7 +2,7 @@
  * Cells of the tables of keys and commands that no other test has, in a pseudo-terminal with a local server as the model.
  */
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createGate, createWorld, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
@@ -43,6 +43,8 @@ async function isReadable(person: Person) {
   await person.sees("y yes");
   await new Promise((done) => setTimeout(done, 450));
 }
+
+const root = resolve(import.meta.dirname, "../..");
 
 /** Two keys Esc that arrive together are another key. */
 const apart = () => new Promise((done) => setTimeout(done, 100));
@@ -225,4 +227,22 @@ test("/tools says which tools are off, and why", verifies("CHAT-3#look"), async 
   const { person } = await talking(world, [], ["--yes"]);
   person.type("/tools\r");
   await person.sees(/edit_file +\w[\s\S]*shell +off: start pawl with --allow-shell\nfetch_url +off: tools\.off in/);
+});
+
+test("? at a question says why it asks, and answers nothing", verifies("CHAT-2"), async () => {
+  const { person } = await asked(createWorld());
+  person.type("?");
+  await person.sees(/nobody has allowed it in advance\.[\s\S]*y yes/);
+});
+
+test("/mcp shows the servers, their tools, and why one does not run", verifies("CHAT-3#look"), async () => {
+  const world = createWorld();
+  const works = ["mcp", "add", "works", "--", process.execPath, join(root, "test/fixtures/mcp-server.mjs")];
+  for (const args of [works, ["mcp", "add", "broken", "--", "no-such-program"]])
+    expect((await world.pawl(args)).code).toBe(0);
+  const { person } = await talking(world, []);
+  person.type("/mcp\r");
+  await person.sees(
+    /✓ \d+ tools\s+works[\s\S]*__look,[\s\S]*✗ not started\s+broken no-such-program[\s\S]*pawl mcp\s+test\s+broken/,
+  );
 });
