@@ -77,10 +77,9 @@ describe.each(cases)("at $width pixels, $colorScheme", (look) => {
     await page.locator(".VPNavBarSearch button").first().click();
     await page.locator(".VPLocalSearchBox input").fill("idempotency");
     // The list moves while its texts come, and a click at a place would meet another result.
-    await page
-      .locator(".VPLocalSearchBox a.result", { hasText: /Side effects/ })
-      .first()
-      .dispatchEvent("click");
+    const found = ".VPLocalSearchBox a.result[href*='side-effects']";
+    await page.locator(found).first().waitFor();
+    await page.evaluate(`document.querySelector("${found}").click()`);
     await page.locator("h1", { hasText: /Side effects and kills/ }).waitFor();
     await fits(page);
     expect({ problems, elsewhere: elsewhere() }).toEqual({ problems: [], elsewhere: [] });
