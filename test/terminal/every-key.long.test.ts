@@ -7,19 +7,11 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createGate, createWorld, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { openPawl, openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
+import { openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
+import { talking } from "./talking.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
-
-async function talking(world: World, script: Script, args: readonly string[] = [], more: Record<string, string> = {}) {
-  const server = await startProviderServer("openai-chat", script);
-  onTestFinished(() => server.close());
-  const env = { OPENAI_BASE_URL: server.baseURL, ...more };
-  const person = openPawl(world, ["--model", "openai-compatible/test", ...args], { rows: 40, env });
-  await person.sees("ready");
-  return { person, server, env };
-}
 
 /** A run in which a command of the shell is at work. */
 async function atWork(world: World, more: readonly ReturnType<typeof answer>[] = []) {

@@ -1,0 +1,22 @@
+/**
+ * A conversation in a pseudo-terminal with a local server that plays the model.
+ */
+import { onTestFinished } from "vitest";
+import type { World } from "../cli/pawl.js";
+import { type Script, startProviderServer } from "../models/provider-server.js";
+import { openPawl } from "./pseudo-terminal.js";
+
+/** @param more variables of the environment */
+export async function talking(
+  world: World,
+  script: Script,
+  args: readonly string[] = [],
+  more: { readonly [name: string]: string } = {},
+) {
+  const server = await startProviderServer("openai-chat", script);
+  onTestFinished(() => server.close());
+  const env = { OPENAI_BASE_URL: server.baseURL, ...more };
+  const person = openPawl(world, ["--model", "openai-compatible/test", ...args], { rows: 40, env });
+  await person.sees("ready");
+  return { person, server, env };
+}
