@@ -111,6 +111,8 @@ export function errorAnswer(error: unknown, requestId: string): ErrorAnswer {
 
 function messageOfFailure(code: AnsweredCode): string {
   if (code === "draining" || code === "shut_down") return "The server is shutting down. Try again.";
-  if (code === "store_failed" || code === "store_closed") return "The store does not answer. Try again.";
+  if (code === "store_closed") return "The store is closed. Try again.";
+  if (code === "store_failed")
+    return "The store failed, and what was asked may have been done. Look before you ask again; with an idempotency key, ask again.";
   return "The request failed here. The server's log says why, under the id of the request.";
 }

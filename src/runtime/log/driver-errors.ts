@@ -14,7 +14,21 @@ export function lostMessageError(sessionId: string, closing: Closing | null): Pa
   if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;
   const { error: cause } = closing;
   const what = `Session ${sessionId} could not be written (${messageOf(cause)}).`;
-  return new PawlError("store_failed", `${what} Repair the store, then send the message again or resume.`, { cause });
+  const todo = "Repair the store, and read the session before you send the message again: it may be there.";
+  return new PawlError("store_failed", `${what} ${todo}`, { cause });
+}
+
+/** The store failed after a message was written into it, or while nobody could know whether it was. */
+export function unsettledError(sessionId: string, isKept: "perhaps" | "yes", cause: unknown): PawlError {
+  if (cause instanceof PawlError && cause.code === "store_failed" && isKept === "perhaps") return cause;
+  const what = `The store failed (${messageOf(cause)})`;
+  return new PawlError(
+    "store_failed",
+    isKept === "yes"
+      ? `${what} after it had kept the message to session ${sessionId}. Do not send the message again; resume the session.`
+      : `${what}, and the message to session ${sessionId} may be in it. Read the session before you send the message again.`,
+    { cause },
+  );
 }
 
 /** A defect of Pawl, or of a store's code. */

@@ -14,7 +14,15 @@ import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
-import { finishedError, heldError, lostMessageError, shutDownError, throwNoSession } from "../log/driver-errors.js";
+import {
+  finishedError,
+  heldError,
+  isOfStore,
+  lostMessageError,
+  shutDownError,
+  throwNoSession,
+  unsettledError,
+} from "../log/driver-errors.js";
 import { withHistoryInBlobs } from "../log/posted-history.js";
 import { forgetSignals, watchSignal } from "../subscribers/run-signals.js";
 import { endSubscription, type Subscription } from "../subscribers/subscription.js";
@@ -48,30 +56,55 @@ export function deliver(live: LocalSession, message: InboxMessage, options: Deli
   return using(live, () => deliverAll(live, [message], options));
 }
 
-/** Messages that are sent together are committed together. */
+/**
+ * Messages that are sent together are committed together. If one of them may be in the store, the error is
+ * `store_failed` and says so: any other error would read as if nothing had happened, and the message would be sent
+ * twice.
+ */
 async function deliverAll(
   live: LocalSession,
   messages: readonly InboxMessage[],
+  options: DeliveryOptions,
+): Promise<Delivery> {
+  const fate: Fate = { isKept: "no" };
+  try {
+    return await deliverNow(live, messages, options, fate);
+  } catch (error) {
+    const isTold = options.looksForResult === true || !isOfStore(error);
+    throw fate.isKept === "no" || isTold ? error : unsettledError(live.sessionId, fate.isKept, error);
+  }
+}
+
+/** Whether the messages are in the store. */
+type Fate = { isKept: "no" | "perhaps" | "yes" };
+
+async function deliverNow(
+  live: LocalSession,
+  messages: readonly InboxMessage[],
   { shared, known, looksForResult = false, onKept = () => {} }: DeliveryOptions,
+  fate: Fate,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
-  let isInDoubt = false;
   while (!shared && (await open(live)) === "driving") {
     const { driver } = live;
     if (await dispatchToDriver(driver, messages)) return "said";
     // Another driver may have come and gone since. One that parked has left the message out.
     const closing = driver === null ? live.lastClosing : driver.closing;
     if (closing?.type === "parked") continue;
-    isInDoubt = true;
+    fate.isKept = "perhaps";
     const loss = lostMessageError(sessionId, closing);
     if (loss !== undefined) throw loss;
     break;
   }
   // The driver may have committed the message and closed before it could tell so. Posting tells: an id counts once.
-  if (live.drained && !isInDoubt) throw shutDownError(parts.name, sessionId);
+  if (live.drained && fate.isKept === "no") throw shutDownError(parts.name, sessionId);
   checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
   const posted: PostResult[] = [];
-  for (const message of messages) posted.push(await parts.store.post(sessionId, await postable(message, live)));
+  for (const message of messages) {
+    posted.push(await parts.store.post(sessionId, await postable(message, live)));
+    fate.isKept = "perhaps";
+  }
+  fate.isKept = "yes";
   onKept();
   const isKnown = posted.every(({ type }) => type === "duplicate");
   if (!(isKnown && looksForResult)) await settleHere(live);
