@@ -1,8 +1,14 @@
 /**
- * Lists of many sessions in one SQLite file: the first page, pages of what filters find, one session, and all of them.
+ * Lists of many sessions that have ended: the first page, pages of what filters find, and one session.
+ *
+ *     npm run bench -- lists                 one SQLite file
+ *     npm run bench -- lists --postgres      a PostgreSQL server of its own
  */
 import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { openPostgresStore } from "../dist/stores/postgres/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
+import { startPostgres } from "../scripts/postgres/server.mjs";
 import { inFolder } from "./folder.mjs";
 import { machine, median, table } from "./report.mjs";
 
@@ -63,34 +69,56 @@ const looks = {
   "50 of one folder in 50": (store) => store.list({ limit: 50, root: "/work/7" }),
   "50 without a parent": (store) => store.list({ limit: 50, parent: null }),
   "50 of a rare status": (store) => store.list({ limit: 50, status: ["failed"] }),
+  "what is under way: nothing": (store) =>
+    store.list({ limit: 50, status: ["preparing", "model_running", "tool_running"] }),
   "all of a rare agent": (store) => store.list({ agent: "rare" }),
   "an agent that is not there": (store) => store.list({ agent: "none" }),
   "children of one": (store) => store.list({ parent: "session-0" }),
   "one session": (store, count) => store.describe(`session-${Math.floor(count / 2)}`),
 };
 
-async function measure(count, rounds) {
+async function measure(store, count, rounds) {
+  await fill(store, count);
+  const row = [count.toLocaleString("en")];
+  for (const look of Object.values(looks)) {
+    const times = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const before = performance.now();
+      await look(store, count);
+      times.push(performance.now() - before);
+    }
+    row.push(median(times).toFixed(2));
+  }
+  return row;
+}
+
+async function inFile(act) {
   return await inFolder(async (folder) => {
     const store = await openSqliteStore({ path: join(folder, "sessions.db"), synchronous: "normal" });
-    await fill(store, count);
-    const row = [count.toLocaleString("en")];
-    for (const look of Object.values(looks)) {
-      const times = [];
-      for (let round = 0; round < rounds; round += 1) {
-        const before = performance.now();
-        await look(store, count);
-        times.push(performance.now() - before);
-      }
-      row.push(median(times).toFixed(2));
-    }
+    const result = await act(store);
     await store.close();
-    return row;
+    return result;
   });
 }
 
-export async function run({ quick }) {
+async function inServer(act) {
+  const server = await startPostgres();
+  try {
+    const store = await openPostgresStore({ url: server.url });
+    const result = await act(store);
+    await store.close();
+    return result;
+  } finally {
+    await server.close();
+  }
+}
+
+export async function run({ quick, rest }) {
+  const { values } = parseArgs({ args: rest, options: { postgres: { type: "boolean", default: false } } });
   const rows = [];
-  for (const count of quick ? [1_000] : [1_000, 10_000, 100_000]) rows.push(await measure(count, quick ? 9 : 21));
-  console.log(`${machine()}; one SQLite file, synchronous NORMAL; medians, ms\n`);
+  for (const count of quick ? [1_000] : [1_000, 10_000, 100_000])
+    rows.push(await (values.postgres ? inServer : inFile)((store) => measure(store, count, quick ? 9 : 21)));
+  const place = values.postgres ? "one PostgreSQL server on this machine" : "one SQLite file, synchronous NORMAL";
+  console.log(`${machine()}; ${place}; medians, ms\n`);
   console.log(table(["sessions", ...Object.keys(looks)], rows));
 }

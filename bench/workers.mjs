@@ -62,11 +62,12 @@ async function compare(place, sizes) {
   for (let round = -1; round < sizes.rounds; round += 1)
     for (const name of Object.keys(counts)) {
       const workers = await startWorkers(place, name, sizes);
-      const firstMs = await timedWork(place, `${name}-${round}-first`, sizes);
+      const firstMs = await timedWork(place, workers, `${name}-${round}-first`, sizes);
       for (let batch = 1; batch < warmBatches; batch += 1)
-        await timedWork(place, `${name}-${round}-warm-${batch}`, sizes);
-      const ms = await timedWork(place, `${name}-${round}`, sizes);
+        await timedWork(place, workers, `${name}-${round}-warm-${batch}`, sizes);
+      const ms = await timedWork(place, workers, `${name}-${round}`, sizes);
       await endAll(workers, "SIGTERM");
+      await allCompleted(place.store, idsOf(`${name}-${round}`, sizes));
       // The first round of each warms the database up.
       if (round < 0) continue;
       first[name].push(rate(firstMs));
@@ -76,8 +77,11 @@ async function compare(place, sizes) {
   return { ...ofAll(rates), first: ofAll(first) };
 }
 
-/** Batches of sessions before the one that counts: each process must have compiled its code, and four have four times as much to compile. */
-const warmBatches = 4;
+/**
+ * Batches of sessions before the one that counts. A worker runs for days, and V8 compiles what it sees often: with four processes it
+ * takes four times as much work until each has seen enough.
+ */
+const warmBatches = 20;
 
 const counts = { one: 1, four: 4 };
 
@@ -85,16 +89,31 @@ function startWorkers({ url }, name, { sessions, steps }) {
   return startAll(url, counts[name], ["--steps", `${steps}`, "--concurrency", `${sessions}`]);
 }
 
-/** Milliseconds from the first message to the end of the last run. */
-async function timedWork({ store }, name, { sessions }) {
-  const ids = Array.from({ length: sessions }, (_, at) => `${name}-${at}`);
+/** Milliseconds from the first message to the end of the last run, of which the workers tell: to ask the store would cost it time. */
+async function timedWork({ store }, workers, name, sizes) {
+  const ids = idsOf(name, sizes);
   const client = createClient({ store });
+  const allEnded = runsEnded(workers, ids.length);
   const before = performance.now();
   await Promise.all(ids.map((id) => client.session(id).send("Go", { agent: "bench" })));
-  await noneOpen(store);
-  const ms = performance.now() - before;
-  await allCompleted(store, ids);
-  return ms;
+  await allEnded;
+  return performance.now() - before;
+}
+
+const idsOf = (name, { sessions }) => Array.from({ length: sessions }, (_, at) => `${name}-${at}`);
+
+/** Resolves when the processes have told of so many runs. */
+function runsEnded(workers, count) {
+  return new Promise((resolve) => {
+    let left = count;
+    const onData = (data) => {
+      left -= data.toString().split("\n").length - 1;
+      if (left > 0) return;
+      for (const { stdout } of workers) stdout.off("data", onData);
+      resolve();
+    };
+    for (const { stdout } of workers) stdout.on("data", onData);
+  });
 }
 
 /** The round of each that took the least processor time. */
@@ -107,9 +126,10 @@ async function profile(place, sizes) {
     for (const name of Object.keys(counts)) {
       const workers = await startWorkers(place, name, sizes);
       for (let batch = 0; batch < warmBatches; batch += 1)
-        await timedWork(place, `${name}-${round}-warm-${batch}`, sizes);
-      const found = await costs.of(() => timedWork(place, `${name}-${round}`, sizes));
+        await timedWork(place, workers, `${name}-${round}-warm-${batch}`, sizes);
+      const found = await costs.of(() => timedWork(place, workers, `${name}-${round}`, sizes));
       await endAll(workers, "SIGTERM");
+      await allCompleted(place.store, idsOf(`${name}-${round}`, sizes));
       const sum = ({ serverMs, clientMs }) => serverMs + clientMs;
       if (round >= 0 && (least[name] === undefined || sum(found) < sum(least[name]))) least[name] = found;
     }

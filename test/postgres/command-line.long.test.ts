@@ -22,9 +22,9 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       const url = await newDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const made = await world.pawl(["postgres", "migrate", "--store", url]);
-      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 2.\n" });
+      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 3.\n" });
       const again = await world.pawl(["postgres", "migrate", "--json"], { env: { PAWL_STORE: url } });
-      expect(jsonLines(again.stdout)).toEqual([{ from: 2, to: 2 }]);
+      expect(jsonLines(again.stdout)).toEqual([{ from: 3, to: 3 }]);
       const { stdout: grants } = await world.pawl(["postgres", "grants", "app"]);
       await server().run(`CREATE ROLE app LOGIN; ${grants}`, database);
 

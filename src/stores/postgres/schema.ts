@@ -84,8 +84,13 @@ CREATE TABLE blobs (
  * the functions are made anew behind them. (The format of what is in the tables is `formatVersion`, named by each row.)
  *
  * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
+ * 3: an index for lists by status, and functions that read. Without the index, a list of what is under way reads every session that has ended.
  */
-export const migrations: readonly (readonly string[])[] = [[tables], []];
+export const migrations: readonly (readonly string[])[] = [
+  [tables],
+  [],
+  ["CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, name) WHERE holder IS NULL"],
+];
 
 /** A name as it stands in a statement. */
 export function quoted(name: string): string {

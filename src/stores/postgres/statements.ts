@@ -70,12 +70,10 @@ function writing(s: string) {
 
 function reading(s: string) {
   return {
-    stateAt: `SELECT c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum" FROM ${s}.commits c
-      JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq <= $2::bigint ORDER BY c.seq DESC LIMIT 1`,
+    stateAt: `SELECT seq::float8 AS seq, v, state, state_sum::float8 AS "stateSum" FROM ${s}.state_at($1::text, $2::bigint)`,
     rowsAfter: `SELECT c.seq::float8 AS seq, c.v, c.events, c.events_sum::float8 AS "eventsSum" FROM ${s}.commits c
       JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq > $2::bigint ORDER BY c.seq LIMIT $3::bigint`,
-    inbox: `SELECT m.body, m.body_sum::float8 AS "bodySum" FROM ${s}.messages m JOIN ${s}.sessions s ON s.id = m.session
-      WHERE s.name = $1::text AND m.body IS NOT NULL ORDER BY m.number`,
+    inbox: `SELECT body, body_sum::float8 AS "bodySum" FROM ${s}.inbox_of($1::text)`,
     messageIds: `SELECT m.id FROM ${s}.messages m JOIN ${s}.sessions s ON s.id = m.session
       WHERE s.name = $1::text AND m.id > $2::text ORDER BY m.id LIMIT $3::bigint`,
   } as const;
@@ -139,13 +137,14 @@ function looking(s: string) {
   return {
     notify: "SELECT pg_notify($1::text, $2::text)",
     horizon: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`,
-    // The rows of transactions from $1 on, and the number from which on more may become visible. At least one row.
-    changes: `SELECT h.horizon, r.part, s.name, r.key FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) h
+    // The rows of transactions from $1 on, and the number from which on more may become visible. At least one row. Names are looked up
+    // one by one: for a join the server may read all sessions.
+    changes: `SELECT h.horizon, r.part, (SELECT s.name FROM ${s}.sessions s WHERE s.id = r.session) AS name, r.key FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) h
       LEFT JOIN (
         (SELECT 'log' AS part, session, seq::text AS key FROM ${s}.commits WHERE tx >= $1::text::xid8 ORDER BY tx LIMIT $2::bigint)
         UNION ALL
         (SELECT 'inbox', session, id FROM ${s}.messages WHERE tx >= $1::text::xid8 ORDER BY tx LIMIT $2::bigint)
-      ) r ON true LEFT JOIN ${s}.sessions s ON s.id = r.session`,
+      ) r ON true`,
   } as const;
 }
 
