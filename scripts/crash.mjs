@@ -5,7 +5,9 @@
  *     npm run crash -- --seeds 2000    fewer seeds
  *     npm run crash -- --json          the figures as JSON
  *     npm run crash -- --write         also writes them into docs/reliability.md
- *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too
+ *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
+ *
+ * A soak that was stopped goes on where it was, as long as the code is the same: what is done is kept in `temp`.
  *
  * Fails where anything did not hold, and prints what happened then.
  */
@@ -14,6 +16,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { compileSimulation } from "./compile-simulation.mjs";
+import { hashOfCode, openKeptJobs } from "./kept-jobs.mjs";
 
 compileSimulation();
 const { scenarios } = await import("../temp/simulation/test/simulation/scenarios/scenarios.js");
@@ -103,13 +106,18 @@ function jobsOf() {
 
 /** Gives the jobs out to threads: one for each processor, unless told otherwise. */
 async function runAll(jobs) {
-  const waiting = [...jobs];
-  const finished = [];
+  const code = () => hashOfCode("scripts/crash-jobs.mjs", "test/fixtures/paying-agent.mjs");
+  const kept = options.soak ? openKeptJobs(`temp/soak-${process.version}.jsonl`, code()) : null;
+  const finished = jobs.flatMap((job) => kept?.answerOf(job) ?? []);
+  const waiting = jobs.filter((job) => kept?.answerOf(job) === undefined);
+  if (finished.length > 0) console.error(`${finished.length} of ${jobs.length} parts were done before.`);
   await Promise.all(
-    Array.from({ length: Math.min(threads, jobs.length) }, async () => {
+    Array.from({ length: Math.min(threads, waiting.length) }, async () => {
       const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url));
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-        finished.push(await answerOf(worker, job));
+        const answer = await answerOf(worker, job);
+        kept?.keep(answer);
+        finished.push(answer);
         if (process.stderr.isTTY) process.stderr.write(`\r${finished.length} of ${jobs.length} parts done `);
       }
       await worker.terminate();
