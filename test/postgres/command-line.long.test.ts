@@ -59,7 +59,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       expect(check("sessions")).toMatchObject({ status: "ok", what: "2 sessions in the database" });
       expect(check("postgres")).toMatchObject({
         status: "ok",
-        what: expect.stringMatching(/^PostgreSQL \d.*tables 2, log format 2/),
+        what: expect.stringMatching(/^PostgreSQL \d.*tables 3, log format 2/),
       });
       expect(check("writing")).toMatchObject({ status: "ok", what: expect.stringMatching(/^a synced write took/) });
       expect(check("sqlite")).toBeUndefined();
