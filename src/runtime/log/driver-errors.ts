@@ -9,26 +9,17 @@ import type { Closing } from "./closing.js";
 /**
  * Why a message was lost with its driver; undefined if another process took over, so that the message can be posted.
  */
-export function lostMessageError(sessionId: string, closing: Closing | null): PawlError | undefined {
+export function causeOfLoss(sessionId: string, closing: Closing | null): unknown {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
-  if (closing?.type !== "interrupted" || closing.reason !== "store_failed") return undefined;
-  const { error: cause } = closing;
-  const what = `Session ${sessionId} could not be written (${messageOf(cause)}).`;
-  const todo = "Repair the store, and read the session before you send the message again: it may be there.";
-  return new PawlError("store_failed", `${what} ${todo}`, { cause });
+  return closing?.type === "interrupted" && closing.reason === "store_failed" ? closing.error : undefined;
 }
 
 /** The store failed after a message was written into it, or while nobody could know whether it was. */
 export function unsettledError(sessionId: string, isKept: "perhaps" | "yes", cause: unknown): PawlError {
-  if (cause instanceof PawlError && cause.code === "store_failed" && isKept === "perhaps") return cause;
-  const what = `The store failed (${messageOf(cause)})`;
-  return new PawlError(
-    "store_failed",
-    isKept === "yes"
-      ? `${what} after it had kept the message to session ${sessionId}. Do not send the message again; resume the session.`
-      : `${what}, and the message to session ${sessionId} may be in it. Read the session before you send the message again.`,
-    { cause },
-  );
+  const what = `The store failed (${messageOf(cause)}), and the message to session ${sessionId}`;
+  const known =
+    isKept === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
+  return new PawlError("store_failed", `${what} ${known}`, { cause });
 }
 
 /** A defect of Pawl, or of a store's code. */

@@ -15,10 +15,10 @@ import { abortMessage, startQueued } from "../driver/internal-messages.js";
 import type { MaybePromise } from "../lib/coroutine.js";
 import { inTurn } from "../lib/serial.js";
 import {
+  causeOfLoss,
   finishedError,
   heldError,
   isOfStore,
-  lostMessageError,
   shutDownError,
   throwNoSession,
   unsettledError,
@@ -92,7 +92,7 @@ async function deliverNow(
     const closing = driver === null ? live.lastClosing : driver.closing;
     if (closing?.type === "parked") continue;
     fate.isKept = "perhaps";
-    const loss = lostMessageError(sessionId, closing);
+    const loss = causeOfLoss(sessionId, closing);
     if (loss !== undefined) throw loss;
     break;
   }
