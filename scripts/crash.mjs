@@ -26,6 +26,7 @@ const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figure
 const stores = ["memory", "SQLite"];
 const mostFailures = 3;
 const seedsInJob = 100;
+/** A store keeps the sessions of all plays of a job, and thousands of the largest scenario fill the memory. */
 const samplesInJob = 250;
 /** The tools of the reference scenarios, and those of the program that is killed. */
 const ways = {
@@ -95,7 +96,6 @@ function jobsOf() {
   jobs.push({ kind: "damage", store: "SQLite", count: options.soak ? 20_000 : 500, seed: 1 });
   if (options.soak)
     for (const store of stores)
-      // In portions: a store keeps the sessions of all plays of a job, and thousands of the largest scenario fill the memory.
       for (const scenario of scenarios.keys())
         for (let seed = 1; seed <= 5_000 / samplesInJob; seed += 1)
           jobs.push({ kind: "sample", store, scenario, count: samplesInJob, seed });
