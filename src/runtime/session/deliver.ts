@@ -37,11 +37,11 @@ type DeliveryOptions = {
   readonly known?: State;
   /** The caller looks for the result of a message that was posted before, and settles the session if there is none. */
   readonly looksForResult?: boolean;
-  /** Called as soon as the message is in the store. A failure may follow. */
-  readonly onKept?: () => void;
+  /** What the caller wants to know even if the delivery fails. */
+  readonly fate?: Fate;
 };
 /** `check` runs first. No other request of this process comes between it and the request. */
-type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult" | "onKept"> & {
+type RequestOptions = Pick<DeliveryOptions, "shared" | "looksForResult" | "fate"> & {
   readonly signal?: AbortSignal;
   readonly check?: () => Promise<void>;
 };
@@ -66,7 +66,7 @@ async function deliverAll(
   messages: readonly InboxMessage[],
   options: DeliveryOptions,
 ): Promise<Delivery> {
-  const fate: Fate = { isKept: "no" };
+  const { fate = newFate() } = options;
   try {
     return await deliverNow(live, messages, options, fate);
   } catch (error) {
@@ -75,13 +75,15 @@ async function deliverAll(
   }
 }
 
-/** Whether the messages are in the store. */
+/** Whether the messages are in the store. A failure may follow. */
 type Fate = { isKept: "no" | "perhaps" | "yes" };
+
+const newFate = (): Fate => ({ isKept: "no" });
 
 async function deliverNow(
   live: LocalSession,
   messages: readonly InboxMessage[],
-  { shared, known, looksForResult = false, onKept = () => {} }: DeliveryOptions,
+  { shared, known, looksForResult = false }: DeliveryOptions,
   fate: Fate,
 ): Promise<Delivery> {
   const { sessionId, parts } = live;
@@ -105,7 +107,6 @@ async function deliverNow(
     fate.isKept = "perhaps";
   }
   fate.isKept = "yes";
-  onKept();
   const isKnown = posted.every(({ type }) => type === "duplicate");
   if (!(isKnown && looksForResult)) await settleHere(live);
   return posted[0]?.type === "duplicate" ? "duplicate" : "said";
@@ -173,21 +174,15 @@ export function runToResult(
   live: LocalSession,
   runId: string,
   message: InboxMessage,
-  options: Omit<RequestOptions, "looksForResult" | "onKept"> & { readonly subscription?: Subscription },
+  options: Omit<RequestOptions, "looksForResult" | "fate"> & { readonly subscription?: Subscription },
 ): Promise<RunResult> {
   const waiter = wait(live, { runId });
   live.operationsUnderWay += 1;
   const { subscription, ...request } = options;
-  const kept: Kept = { isKept: false };
-  const onKept = () => {
-    kept.isKept = true;
-  };
-  const asked = requestRun(live, runId, message, { ...request, looksForResult: true, onKept });
-  return awaitResult(live, runId, waiter, asked, kept, subscription);
+  const fate = newFate();
+  const asked = requestRun(live, runId, message, { ...request, looksForResult: true, fate });
+  return awaitResult(live, runId, waiter, asked, fate, subscription);
 }
-
-/** Whether the request is in the store. */
-type Kept = { isKept: boolean };
 
 /** A separate function, so that the closure of a waiting run does not retain the message: a process may hold many. */
 async function awaitResult(
@@ -195,17 +190,18 @@ async function awaitResult(
   runId: string,
   waiter: Waiter,
   asked: Promise<Delivery>,
-  kept: Kept,
+  fate: Fate,
   subscription: Subscription | undefined,
 ): Promise<RunResult> {
   try {
     const delivery = await asked;
-    kept.isKept = true;
+    fate.isKept = "yes";
     const told = delivery === "said" ? resultIn(await waiter.outcome) : undefined;
     return told ?? (await knownResult(live, runId, subscription, () => settleHere(live)));
   } catch (error) {
     // A commit whose answer was lost may be durable all the same.
-    const isKept = kept.isKept || (await isRequested(live.parts.store, live.sessionId, runId).catch(() => false));
+    const isKept =
+      fate.isKept === "yes" || (await isRequested(live.parts.store, live.sessionId, runId).catch(() => false));
     return storeFailed(live.sessionId, waiter.awaited, error, isKept);
   } finally {
     if (subscription !== undefined) endSubscription(subscription);
