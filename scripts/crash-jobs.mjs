@@ -5,12 +5,15 @@
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { parentPort } from "node:worker_threads";
+import { basename, join, resolve } from "node:path";
+import { parentPort, threadId, workerData } from "node:worker_threads";
+import pg from "pg";
 import { createMemoryStore } from "../temp/simulation/src/stores/memory/index.js";
+import { openPostgresStore } from "../temp/simulation/src/stores/postgres/index.js";
 import { openSqliteStore } from "../temp/simulation/src/stores/sqlite/index.js";
 import { killTest } from "../temp/simulation/src/testing/kill-test.js";
 import { createChance } from "../temp/simulation/src/testing/world/chance.js";
+import { prepareSimulatedPostgres } from "../temp/simulation/test/simulation/postgres.js";
 import { scenarios } from "../temp/simulation/test/simulation/scenarios/scenarios.js";
 import { sampleScenario, sweepScenario } from "../temp/simulation/test/simulation/scenarios/sweep.js";
 import { simulate } from "../temp/simulation/test/simulation/simulate.js";
@@ -51,10 +54,16 @@ async function seeds({ store, from, until }) {
 }
 
 /** A real program, killed with SIGKILL: a charge without a key is made once at most, a booking with a key exactly once. */
-async function kill({ kills }) {
+async function kill({ store, kills }) {
   const script = resolve("test/fixtures/paying-agent.mjs");
-  const openStore = (folder) => openSqliteStore({ path: join(folder, "sessions.db") });
-  const report = await killTest({ script, openStore, kills, check: checkCharges, atOnce: 1 });
+  const { url } = workerData;
+  const inPostgres = {
+    env: { PAYING_DATABASE: url },
+    openStore: (folder) => openPostgresStore({ url, schema: basename(folder).replaceAll("-", "_"), connections: 2 }),
+  };
+  const inFile = { openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }) };
+  const place = store === "PostgreSQL" ? inPostgres : inFile;
+  const report = await killTest({ script, ...place, kills, check: checkCharges, atOnce: 1 });
   return { ...report, failures: [] };
 }
 
@@ -121,6 +130,7 @@ async function everything(store) {
 
 async function withStore(name, work) {
   if (name === "memory") return await work(createMemoryStore());
+  if (name === "PostgreSQL") return await withPostgres(work);
   const folder = mkdtempSync(join(tmpdir(), "pawl-crash-"));
   // What other processes change is looked for in real time, of which none passes here.
   const store = await openSqliteStore({
@@ -134,6 +144,29 @@ async function withStore(name, work) {
     await store.close();
     rmSync(folder, { recursive: true });
   }
+}
+
+let openSimulatedPostgres = null;
+
+/** Each thread has a database of its own, on the server whose address it was given. */
+async function withPostgres(work) {
+  openSimulatedPostgres ??= await prepareDatabase(`thread_${threadId}`);
+  const store = await openSimulatedPostgres();
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function prepareDatabase(name) {
+  const { url } = workerData;
+  const server = new pg.Client({ connectionString: url });
+  await server.connect();
+  await server.query(`CREATE DATABASE ${name}`);
+  await server.end();
+  const pool = new pg.Pool({ connectionString: url.replace(/postgres$/, name), max: 4 });
+  return await prepareSimulatedPostgres(pool);
 }
 
 function failureOf(error) {

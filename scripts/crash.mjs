@@ -1,11 +1,13 @@
 /**
- * The figures of docs/reliability.md, measured: `npm run crash`, about four minutes on two processors.
+ * The figures of docs/reliability.md, measured: `npm run crash`, about twelve minutes on two processors, half of them PostgreSQL's.
  *
  *     npm run crash                    crashes at every await and every pair of commits, 20,000 seeds, kill -9 at every commit
  *     npm run crash -- --seeds 2000    fewer seeds
  *     npm run crash -- --json          the figures as JSON
  *     npm run crash -- --write         also writes them into docs/reliability.md
  *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
+ *
+ * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed.
  *
  * A soak that was stopped goes on where it was, as long as the code is the same: what is done is kept in `temp`.
  *
@@ -17,13 +19,19 @@ import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { compileSimulation } from "./compile-simulation.mjs";
 import { hashOfCode, openKeptJobs } from "./kept-jobs.mjs";
+import { postgresPrograms, startPostgres } from "./postgres/server.mjs";
 
 compileSimulation();
 const { scenarios } = await import("../temp/simulation/test/simulation/scenarios/scenarios.js");
 
 const page = "docs/reliability.md";
 const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figures -->"];
-const stores = ["memory", "SQLite"];
+const hasPostgres = postgresPrograms() !== null;
+if (!hasPostgres)
+  console.error("PostgreSQL is not installed, so it is left out. On Debian: apt-get install postgresql");
+const stores = ["memory", "SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])];
+/** A seed takes longer on a disk and on a server, and what it finds is mostly not the store's: one of so many is run there. */
+const seedsApart = { memory: 1, SQLite: 20, PostgreSQL: 100 };
 const mostFailures = 3;
 const seedsInJob = 100;
 /** A store keeps the sessions of all plays of a job, and thousands of the largest scenario fill the memory. */
@@ -89,7 +97,9 @@ process.exitCode = figures.failures.length > 0 ? 1 : 0;
 /** The long ones first. */
 function jobsOf() {
   const jobs = [{ kind: "kill", store: "SQLite", kills: "commits" }];
-  if (options.soak) jobs.push({ kind: "kill", store: "SQLite", kills: { random: 1_000 } });
+  for (const store of stores.slice(1))
+    if (options.soak) jobs.push({ kind: "kill", store, kills: { random: 1_000 } });
+    else if (store === "PostgreSQL") jobs.push({ kind: "kill", store, kills: { random: 20 } });
   for (const store of stores.toReversed())
     for (const sweep of ["pairs", "waits"])
       for (const scenario of scenarios.keys()) jobs.push({ kind: "sweep", store, sweep, scenario });
@@ -97,14 +107,13 @@ function jobsOf() {
   if (options.soak)
     for (const store of stores)
       for (const scenario of scenarios.keys())
-        for (let seed = 1; seed <= 5_000 / samplesInJob; seed += 1)
+        for (let seed = 1; seed <= (store === "PostgreSQL" ? 1 : 5_000 / samplesInJob); seed += 1)
           jobs.push({ kind: "sample", store, scenario, count: samplesInJob, seed });
-  for (const [store, count] of [
-    ["SQLite", Math.ceil(seeds / 20)],
-    ["memory", seeds],
-  ])
+  for (const store of stores.toReversed()) {
+    const count = Math.ceil(seeds / seedsApart[store]);
     for (let from = 1; from <= count; from += seedsInJob)
       jobs.push({ kind: "seeds", store, from, until: Math.min(from + seedsInJob, count + 1) });
+  }
   return jobs;
 }
 
@@ -115,18 +124,22 @@ async function runAll(jobs) {
   const finished = jobs.flatMap((job) => kept?.answerOf(job) ?? []);
   const waiting = jobs.filter((job) => kept?.answerOf(job) === undefined);
   if (finished.length > 0) console.error(`${finished.length} of ${jobs.length} parts were done before.`);
-  await Promise.all(
-    Array.from({ length: Math.min(threads, waiting.length) }, async () => {
-      const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url));
-      for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-        const answer = await answerOf(worker, job);
-        kept?.keep(answer);
-        finished.push(answer);
-        if (process.stderr.isTTY) process.stderr.write(`\r${finished.length} of ${jobs.length} parts done `);
-      }
-      await worker.terminate();
-    }),
-  );
+  const server = hasPostgres ? await startPostgres(["fsync=off", "max_connections=50"]) : null;
+  const workOff = async () => {
+    const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url), { workerData: { url: server?.url } });
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const answer = await answerOf(worker, job);
+      kept?.keep(answer);
+      finished.push(answer);
+      if (process.stderr.isTTY) process.stderr.write(`\r${finished.length} of ${jobs.length} parts done `);
+    }
+    await worker.terminate();
+  };
+  try {
+    await Promise.all(Array.from({ length: Math.min(threads, waiting.length) }, workOff));
+  } finally {
+    await server?.close();
+  }
   if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
   return finished;
 }

@@ -5,10 +5,10 @@
  */
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { migrate, openPostgresStore, type PostgresQuery } from "../../src/stores/postgres/index.js";
+import type { PostgresQuery } from "../../src/stores/postgres/index.js";
+import { prepareSimulatedPostgres } from "../simulation/postgres.js";
 import { simulate } from "../simulation/simulate.js";
 import { checkTool } from "../support/check-tools.js";
-import { inTimeOf } from "../support/in-time-of.js";
 import { hasPostgres, serverForTests } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
@@ -16,18 +16,11 @@ const first = Number(process.env.PAWL_SEED ?? 1);
 const seeds = Number(process.env.PAWL_SEEDS ?? 24);
 
 async function simulateAll(pool: PostgresQuery): Promise<void> {
-  await migrate({ pool });
-  await pool.query("CREATE TABLE public.clock AS SELECT 0::float8 AS ms");
-  await pool.query(
-    "CREATE OR REPLACE FUNCTION pawl.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM public.clock'",
-  );
-  // The server's clock is that of the simulated world, whose processes ask with its time.
-  const at = (now: number) => pool.query("UPDATE public.clock SET ms = $1", [now]);
+  const openStore = await prepareSimulatedPostgres(pool);
   let commits = 0;
   for (let seed = first; seed < first + seeds; seed += 1) {
-    for (const table of ["sessions", "commits", "messages", "blobs"]) await pool.query(`DELETE FROM pawl.${table}`);
-    const store = await openPostgresStore({ pool });
-    const report = await simulate({ seed, store: inTimeOf(store, at) });
+    const store = await openStore();
+    const report = await simulate({ seed, store });
     commits += report.commits;
     await store.close();
   }

@@ -1,0 +1,43 @@
+/**
+ * PostgreSQL stores for simulations: on the same tables, which are emptied for each store, and in simulated time.
+ */
+import type { Store } from "../../src/ports/store.js";
+import { migrate, openPostgresStore, type PostgresQuery } from "../../src/stores/postgres/index.js";
+
+/** Makes the tables. @returns what opens a store on them, after the one before it was closed */
+export async function prepareSimulatedPostgres(pool: PostgresQuery): Promise<() => Promise<Store>> {
+  await migrate({ pool });
+  await pool.query("CREATE TABLE public.clock AS SELECT 0::float8 AS ms");
+  await pool.query(
+    "CREATE OR REPLACE FUNCTION pawl.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM public.clock'",
+  );
+  // The server's clock is that of the simulated world, whose processes ask with its time.
+  const setClock = (now: number) => pool.query("UPDATE public.clock SET ms = $1", [now]);
+  return async () => {
+    for (const table of ["sessions", "commits", "messages", "blobs"]) await pool.query(`DELETE FROM pawl.${table}`);
+    return inTimeOf(await openPostgresStore({ pool }), setClock);
+  };
+}
+
+/** A store whose server is told the time with each operation that goes by the clock of leases. */
+function inTimeOf(store: Store, setClock: (now: number) => Promise<unknown>): Store {
+  return {
+    ...store,
+    claim: async (sessionId, options) => {
+      await setClock(options.now);
+      return store.claim(sessionId, options);
+    },
+    renew: async (leases, now, leaseMs) => {
+      await setClock(now);
+      return store.renew(leases, now, leaseMs);
+    },
+    due: async (now, limit, isDead) => {
+      await setClock(now);
+      return store.due(now, limit, isDead);
+    },
+    delete: async (sessionId, options) => {
+      await setClock(options.now);
+      return store.delete(sessionId, options);
+    },
+  };
+}
