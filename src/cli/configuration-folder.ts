@@ -1,9 +1,12 @@
 /**
- * Where a person's own files for agents are. Only Node's modules are loaded here, because it is needed before the program is loaded.
+ * Where a person's own files for agents are, and how large a configuration may be. Only Node's modules are loaded here, because it is needed before the program is loaded.
  */
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Environment } from "./home.js";
+
+/** The most bytes of a `pawl.config.json`. */
+export const mostConfigurationBytes = 64 * 1024;
 
 /** `XDG_CONFIG_HOME/pawl`, else `~/.config/pawl`. */
 export function configurationOf({ XDG_CONFIG_HOME: own }: Environment): string {

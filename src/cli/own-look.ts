@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { plainJson } from "./configuration/json-with-comments.js";
-import { configurationOf } from "./configuration-folder.js";
+import { configurationOf, mostConfigurationBytes } from "./configuration-folder.js";
 import { readSmallText } from "./small-file.js";
 import { isTheme, type Theme } from "./text-style.js";
 
@@ -12,14 +12,11 @@ export type OwnLook = { readonly theme: Theme; readonly screenReader: boolean };
 
 const usual: OwnLook = { theme: "auto", screenReader: false };
 
-/** As large as a configuration may be. */
-const mostBytes = 64 * 1024;
-
 /** Null if the file does not say it in a way that can be used: what reads the whole file tells why. */
 export function ownLook(environment: { readonly [name: string]: string | undefined }): OwnLook | null {
   try {
     const path = join(configurationOf(environment), "pawl.config.json");
-    const text = readSmallText(path, mostBytes, (why) => new Error(why));
+    const text = readSmallText(path, mostConfigurationBytes, (why) => new Error(why));
     if (text === null) return usual;
     const { ui = {} } = JSON.parse(plainJson(text)) as { readonly ui?: Partial<OwnLook> };
     const look = { ...usual, ...ui };

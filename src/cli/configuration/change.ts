@@ -9,8 +9,9 @@ import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "no
 import { dirname } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
+import { mostConfigurationBytes } from "../configuration-folder.js";
 import { readSmallText } from "../small-file.js";
-import { mostBytes, parseConfiguration, settingNames } from "./configuration.js";
+import { parseConfiguration, settingNames } from "./configuration.js";
 import { plainJson } from "./json-with-comments.js";
 import { type SettingKind, settingTable } from "./setting-table.js";
 
@@ -18,7 +19,7 @@ import { type SettingKind, settingTable } from "./setting-table.js";
 export function configurationText(path: string): string | null {
   return readSmallText(
     path,
-    mostBytes,
+    mostConfigurationBytes,
     (why) => new PawlError("bad_configuration", `${path} cannot be changed: ${why}. Mend the file.`),
   );
 }
@@ -27,10 +28,10 @@ export function configurationText(path: string): string | null {
 export function writeConfiguration(path: string, text: string): void {
   parseConfiguration(path, text);
   const size = Buffer.byteLength(text);
-  if (size > mostBytes)
+  if (size > mostConfigurationBytes)
     throw new PawlError(
       "bad_configuration",
-      `${path} would be larger than ${mostBytes.toLocaleString("en-US")} bytes.`,
+      `${path} would be larger than ${mostConfigurationBytes.toLocaleString("en-US")} bytes.`,
     );
   mkdirSync(dirname(path), { recursive: true });
   const target = realPath(path);

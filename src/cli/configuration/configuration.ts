@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError, type RunLimits } from "../../index.js";
+import { mostConfigurationBytes } from "../configuration-folder.js";
 import { readLists } from "../permissions/rule-file.js";
 import type { RuleLists } from "../permissions/rule-text.js";
 import { readSmallText } from "../small-file.js";
@@ -32,16 +33,13 @@ export type ConfigurationFile = {
   readonly value: Configuration;
 };
 
-/** Bytes of a file. */
-export const mostBytes = 64 * 1024;
-
 /** The settings that are one value or one list, as `pawl config get` and `set` name them. */
 export const settingNames: readonly string[] = Object.keys(settingTable);
 
 /** The file of a folder; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfiguration(folder: string): ConfigurationFile | null {
   const path = join(folder, configurationName);
-  const text = readSmallText(path, mostBytes, (why) => refused(path, why));
+  const text = readSmallText(path, mostConfigurationBytes, (why) => refused(path, why));
   if (text === null) return null;
   const before = known.get(path);
   if (before?.text === text) return before;
