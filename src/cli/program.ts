@@ -13,7 +13,7 @@ import { type RunCommandOptions, run } from "./commands/run.js";
 import * as sessions from "./commands/sessions.js";
 import { addCompletion } from "./completion-program.js";
 import { addConfigurationCommands } from "./configuration-program.js";
-import type { ConversationOptions } from "./conversation/converse.js";
+import type { ConversationOptions } from "./conversation/place.js";
 import type { DriveOptions } from "./drive-session.js";
 import { addMcp } from "./mcp-program.js";
 import {

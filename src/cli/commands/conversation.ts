@@ -2,7 +2,7 @@
  * `pawl` without a command: on a terminal, a conversation; elsewhere, help.
  */
 import type { Command } from "commander";
-import type { ConversationOptions } from "../conversation/converse.js";
+import type { ConversationOptions } from "../conversation/place.js";
 import type { Terminal } from "../terminal.js";
 
 export async function conversation(
