@@ -6,6 +6,7 @@
  *     npm run crash -- --json          the figures as JSON
  *     npm run crash -- --write         also writes them into docs/reliability.md
  *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
+ *     npm run soak -- --write          also writes its figures into docs/reliability.md, those of each Node in a place of their own
  *
  * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed.
  *
@@ -25,7 +26,6 @@ compileSimulation();
 const { scenarios } = await import("../temp/simulation/test/simulation/scenarios/scenarios.js");
 
 const page = "docs/reliability.md";
-const marks = ["<!-- figures: npm run crash -- --write -->", "<!-- end of figures -->"];
 const hasPostgres = postgresPrograms() !== null;
 if (!hasPostgres)
   console.error("PostgreSQL is not installed, so it is left out. On Debian: apt-get install postgresql");
@@ -90,7 +90,7 @@ const figures = figuresOf(done);
 const seconds = Math.round((performance.now() - startedAt) / 1000);
 if (options.json) console.log(JSON.stringify({ node: process.version, seconds, ...figures }, null, 2));
 else console.log(`${textOf(figures)}\n\n${seconds} s`);
-if (options.write) writePage(textOf(figures));
+if (options.write) writePage(options.soak ? tableOf(figures) : textOf(figures));
 for (const { message } of figures.failures.slice(0, mostFailures)) console.error(`\n${message}`);
 process.exitCode = figures.failures.length > 0 ? 1 : 0;
 
@@ -211,10 +211,14 @@ function talliesOf(done, kind) {
   return tally;
 }
 
-function textOf({ stores: figures, unpromised }) {
+function textOf(figures) {
+  return `${tableOf(figures)}\n\n${unpromisedOf(figures)}`;
+}
+
+function tableOf({ stores: figures }) {
   const row = (name, cell) => `| ${name} | ${stores.map((store) => cell(figures[store])).join(" | ")} |`;
   const of = ({ plays, held }) => (plays === 0 ? "–" : `${number(held)} of ${number(plays)}`);
-  const table = [
+  return [
     `| Node ${process.versions.node} | ${stores.map((store) => (store === "SQLite" ? sqliteName() : store)).join(" | ")} |`,
     `|---|${stores.map(() => "---|").join("")}`,
     row(`one crash, at every await of ${scenarios.length} scenarios, every commit among them`, ({ crashes }) =>
@@ -236,10 +240,11 @@ function textOf({ stores: figures, unpromised }) {
     row("**duplicate keyed effects**", ({ duplicateEffects }) => duplicateEffects),
     row("**undetected corruption**", ({ undetectedCorruption }) => undetectedCorruption),
     row("anything else that did not hold", ({ otherFailures }) => otherFailures),
-  ];
+  ].join("\n");
+}
+
+function unpromisedOf({ unpromised }) {
   return [
-    ...table,
-    "",
     "What cannot be promised, in the same plays: how often a call was started again, and how often nobody knows what became of it.",
     "",
     "| tool | recovers by | started again | unknown |",
@@ -266,7 +271,11 @@ function number(value) {
 
 function writePage(text) {
   const before = readFileSync(page, "utf8");
-  const [start, end] = marks.map((mark) => before.indexOf(mark));
-  if (start < 0 || end < start) throw new Error(`${page} has no place for the figures: ${marks.join(" … ")}`);
-  writeFileSync(page, `${before.slice(0, start + marks[0].length)}\n\n${text}\n\n${before.slice(end)}`);
+  const [major] = process.versions.node.split(".");
+  const command = options.soak ? `npm run soak -- --write, Node ${major}` : "npm run crash -- --write";
+  const [mark, endMark] = [`<!-- figures: ${command} -->`, "<!-- end of figures -->"];
+  const start = before.indexOf(mark);
+  const end = before.indexOf(endMark, start);
+  if (start < 0 || end < 0) throw new Error(`${page} has no place for the figures: ${mark} … ${endMark}`);
+  writeFileSync(page, `${before.slice(0, start + mark.length)}\n\n${text}\n\n${before.slice(end)}`);
 }
