@@ -48,6 +48,24 @@ async function textOf(
   return output?.type === "text" ? output.text : JSON.stringify(output);
 }
 
+test("what a program writes to its standard error is told, and no character is cut", verifies("PLUG-3"), async () => {
+  const heard = join(createFolder(), "heard");
+  const inHalves = `import { existsSync } from "node:fs";
+    process.stderr.write(Buffer.from("naïve").subarray(0, 3));
+    while (!existsSync(${JSON.stringify(heard)})) await new Promise((done) => setTimeout(done, 5));
+    process.stderr.write(Buffer.from("naïve").subarray(3));
+    await import(${JSON.stringify(badServer)});`;
+  let written = "";
+  await connect({
+    transport: { type: "stdio", command: node, args: ["--input-type=module", "--eval", inHalves] },
+    onStderr(text) {
+      written += text;
+      writeFileSync(heard, "");
+    },
+  });
+  await expect.poll(() => written).toBe("naïve");
+});
+
 describe("published servers", () => {
   test("server-filesystem reads and writes in its folder", verifies("PLUG-3"), async () => {
     const folder = createFolder();

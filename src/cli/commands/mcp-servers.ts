@@ -146,7 +146,7 @@ export async function test(name: string, options: McpServersOptions, terminal: T
     return exitCodes.done;
   } catch (error) {
     terminal.status(null);
-    const why = terminal.redaction.text(reasonOf(error, transport));
+    const why = terminal.redaction.text(reasonOf(error, name, transport));
     if (options.json === true) terminal.json({ name, ok: false, error: why });
     else
       terminal.err(`✗ ${visible(why)}\n  It runs: ${visible(shownServer(transport))}\n  From ${visible(found.path)}\n`);

@@ -124,8 +124,8 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   {
     name: "mcp",
-    takes: "",
-    about: "the MCP servers: their tools, and why some are off",
+    takes: "[log x]",
+    about: "the MCP servers, and why some are off; what x has written, and /mcp restart x",
     atRest: false,
     run: mcpServers,
   },

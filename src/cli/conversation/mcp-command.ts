@@ -1,16 +1,46 @@
 /**
- * `/mcp`: the MCP servers, what they give, and why some are off.
+ * `/mcp`: the MCP servers, what they give, and why some are off; what one has written, and a new start of it. Its tools count from the
+ * beginning of a talk, so the talk begins anew with the same session.
  */
+import { PawlError } from "../../index.js";
 import { serverLine } from "../mcp/server-line.js";
-import { serverNotes } from "../mcp/start-servers.js";
-import { type Line, lineOf, wrapLine } from "../screen/line.js";
-import { counted, oneLine } from "../text.js";
+import { type StartedServer, serverNotes } from "../mcp/start-servers.js";
+import { type Line, lineOf, linesOf, wrapLine } from "../screen/line.js";
+import { counted, oneLine, visible } from "../text.js";
 import { listedLines } from "./listed-lines.js";
-import type { CommandContext } from "./session-commands.js";
+import { beginAnew, type CommandContext, hasToWait, isAtWork } from "./session-commands.js";
+import { wrappedNote } from "./view-lines.js";
 
-export async function mcpServers({ servers, say, redaction, columns }: CommandContext): Promise<void> {
-  if (servers.all.length === 0)
-    return say([lineOf("There is no MCP server. To add one: pawl mcp add NAME -- COMMAND", "dim")]);
+/** @param words nothing, `log NAME` or `restart NAME` */
+export async function mcpServers(context: CommandContext, words: string): Promise<void> {
+  const [, verb, name = ""] = /^(\S+)(?:\s+(\S+))?$/.exec(words) ?? [];
+  switch (verb ?? words) {
+    case "":
+      return list(context);
+    case "log":
+      return await showLog(context, serverNamed(context, name));
+    case "restart":
+      return await restart(context, serverNamed(context, name));
+    default:
+      throw new PawlError("bad_input", `/mcp takes nothing, log NAME or restart NAME, not ${JSON.stringify(words)}.`);
+  }
+}
+
+/** The server that is meant: the only one, if none is named. */
+function serverNamed({ servers }: CommandContext, name: string): StartedServer {
+  const { all } = servers;
+  const found = name === "" && all.length === 1 ? all[0] : all.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const names = all.length === 0 ? "There is none." : `There are: ${all.map((one) => one.name).join(", ")}.`;
+  const what = name === "" ? "Say which MCP server." : `There is no MCP server ${JSON.stringify(name)} here.`;
+  throw new PawlError("bad_input", `${what} ${names}`);
+}
+
+function list({ servers, say, redaction, columns }: CommandContext): void {
+  if (servers.all.length === 0) {
+    say([lineOf("There is no MCP server. To add one: pawl mcp add NAME -- COMMAND", "dim")]);
+    return;
+  }
   const lines = servers.all.flatMap((one): readonly Line[] => {
     const { server, off, tools } = one;
     const state = server === null ? (off === null ? "✗ not started" : "off") : `✓ ${counted(tools.length, "tool")}`;
@@ -25,5 +55,38 @@ export async function mcpServers({ servers, say, redaction, columns }: CommandCo
   say([
     ...lines,
     ...serverNotes(servers).flatMap((note) => wrapLine(lineOf(oneLine(redaction.text(note)), "yellow"), columns())),
+    ...wrappedNote(
+      "/mcp log NAME shows what a server has written; /mcp restart NAME starts it again.",
+      columns(),
+      "dim",
+    ),
   ]);
+}
+
+/** Lines of a log that are shown if there is no pager. */
+const mostLines = 200;
+
+async function showLog(
+  { say, page, redaction }: CommandContext,
+  { name, transport, log }: StartedServer,
+): Promise<void> {
+  const text = visible(redaction.text(log()));
+  if (text === "") {
+    const why = transport?.type === "http" ? "is reached over HTTP: its log is where it runs" : "has written nothing";
+    return say([lineOf(`The MCP server ${name} ${why}.`, "dim")]);
+  }
+  if (await page(text)) return;
+  say([lineOf(`${name}:`, "dim"), ...linesOf(text).slice(-mostLines)]);
+}
+
+async function restart(context: CommandContext, { name, off }: StartedServer): Promise<void> {
+  const { say, restartServer } = context;
+  if (off !== null) throw new PawlError("bad_input", `The MCP server ${name} is off: ${off}.`);
+  if (await isAtWork(context)) return say([hasToWait("/mcp restart")]);
+  say([lineOf(`Starting ${name} again…`, "dim")]);
+  const { all } = await restartServer(name);
+  const { server, tools } = all.find((one) => one.name === name) ?? {};
+  // If it does not run, the talk that begins says why.
+  if (server) say([lineOf(`${name} runs: ${counted(tools?.length ?? 0, "tool")}.`)]);
+  await beginAnew(context);
 }

@@ -3,13 +3,15 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
-import { noServers, type StartedServers, startServers } from "../mcp/start-servers.js";
+import { noServers, restartServer, type StartedServers, startServers } from "../mcp/start-servers.js";
 import { visible } from "../text.js";
 import type { FolderTrust } from "../trust/trust.js";
 
 export type PresentServers = {
   /** Starts those that are in force. Servers that run stay, unless others are in force by now. */
   readonly start: (root: string, trust: FolderTrust) => Promise<void>;
+  /** Ends a server and starts it again. Other servers stay. */
+  readonly restart: (name: string, root: string) => Promise<void>;
   readonly present: () => StartedServers;
   readonly close: () => Promise<void>;
 };
@@ -27,6 +29,9 @@ export function createPresentServers(home: string, onStart: (names: string) => v
       await present.close();
       inForce = wanted;
       present = await startServers(wanted, root);
+    },
+    async restart(name, root) {
+      present = await restartServer(present, name, root);
     },
     present: () => present,
     close: () => present.close(),

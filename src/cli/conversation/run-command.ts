@@ -1,10 +1,9 @@
 /**
  * Runs the command that a person has typed.
  */
-import { isResting } from "../../core/index.js";
 import { lineOf } from "../screen/line.js";
 import { type Command, findCommand } from "./commands.js";
-import type { CommandContext } from "./session-commands.js";
+import { type CommandContext, hasToWait, isAtWork } from "./session-commands.js";
 import type { SessionControl } from "./session-control.js";
 
 /**
@@ -23,16 +22,9 @@ export function runCommand(line: string, context: CommandContext, control: Sessi
 
 async function run(command: Command, words: string, context: CommandContext, control: SessionControl): Promise<void> {
   try {
-    if (command.atRest && (await isAtWork(context)))
-      return control.say([lineOf(`/${command.name} has to wait until the run is over. Esc stops it.`, "yellow")]);
+    if (command.atRest && (await isAtWork(context))) return control.say([hasToWait(`/${command.name}`)]);
     await command.run(context, words);
   } catch (error) {
     control.fail(error);
   }
-}
-
-/** While a session is opened, the screen is behind the log: a run that is shown as under way may be over. */
-async function isAtWork({ agent, sessionId, state }: CommandContext): Promise<boolean> {
-  const { runId, isWaiting } = state();
-  return runId !== null && !isWaiting && !isResting(await agent.session(sessionId).state());
 }

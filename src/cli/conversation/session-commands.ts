@@ -2,6 +2,7 @@
  * What the commands of a conversation do. Each has the library do it, as the other commands of `pawl` have.
  */
 import { basename } from "node:path";
+import { isResting } from "../../core/index.js";
 import { type Agent, PawlError, type Store, type UserPart } from "../../index.js";
 import type { BackgroundProcesses } from "../../tools/index.js";
 import { progressOf } from "../commands/sessions.js";
@@ -54,6 +55,8 @@ export type CommandContext = {
   readonly mode: SessionMode;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
+  /** Ends an MCP server and starts it again. What it gives counts from the next talk on. */
+  readonly restartServer: (name: string) => Promise<StartedServers>;
   readonly background: BackgroundProcesses;
   readonly redaction: Redaction;
   readonly state: () => ViewState;
@@ -76,6 +79,22 @@ export type CommandContext = {
   readonly go: (next: Next) => void;
   readonly quit: () => void;
 };
+
+/** While a session is opened, the screen is behind the log: a run that is shown as under way may be over. */
+export async function isAtWork({ agent, sessionId, state }: CommandContext): Promise<boolean> {
+  const { runId, isWaiting } = state();
+  return runId !== null && !isWaiting && !isResting(await agent.session(sessionId).state());
+}
+
+export function hasToWait(command: string): Line {
+  return lineOf(`${command} has to wait until the run is over. Esc stops it.`, "yellow");
+}
+
+/** The talk begins anew with the same session: what was changed outside of it counts then. */
+export async function beginAnew({ store, sessionId, go }: CommandContext): Promise<void> {
+  const hasBegun = (await store.describe(sessionId)) !== null;
+  go({ type: "session", sessionId: hasBegun ? sessionId : null });
+}
 
 const mostSessions = 200;
 

@@ -182,6 +182,10 @@ function contextOf(
     permissions,
     background: background.processes,
     servers: servers.present(),
+    async restartServer(name) {
+      await servers.restart(name, root);
+      return servers.present();
+    },
     redaction: terminal.redaction,
     state: control.view.state,
     say: control.say,

@@ -7,11 +7,11 @@ import { lineOf } from "../screen/line.js";
 import { exact } from "../text.js";
 import { describedFile, verdictOf } from "../trust/described.js";
 import { folderTrust, noneOfThese, revokeTrust } from "../trust/trust.js";
-import type { CommandContext } from "./session-commands.js";
+import { beginAnew, type CommandContext } from "./session-commands.js";
 import { asksForTrust } from "./trust-question.js";
 
 export async function trust(context: CommandContext, words: string): Promise<void> {
-  const { root, home, store, sessionId, say, go, redaction } = context;
+  const { root, home, say, redaction } = context;
   if (words !== "" && words !== "revoke")
     throw new PawlError(
       "bad_input",
@@ -20,14 +20,10 @@ export async function trust(context: CommandContext, words: string): Promise<voi
   const { files } = folderTrust(root, home);
   if (files.length === 0)
     return say([lineOf(`${exact(root)} brings ${noneOfThese}: there is nothing to trust.`, "dim")]);
-  const goOn = async () => {
-    const hasBegun = (await store.describe(sessionId)) !== null;
-    go({ type: "session", sessionId: hasBegun ? sessionId : null });
-  };
   if (words === "revoke") {
     revokeTrust(root, home);
     say([lineOf("Nothing that this folder brings is trusted any more.")]);
-    return await goOn();
+    return await beginAnew(context);
   }
   const trusted = files.filter(({ isTrusted }) => isTrusted);
   for (const file of trusted)
@@ -35,5 +31,5 @@ export async function trust(context: CommandContext, words: string): Promise<voi
   const open = files.filter(({ isTrusted }) => !isTrusted);
   if (open.length === 0) return say([lineOf("To take the trust away: /trust revoke", "dim")]);
   const isTrusted = await asksForTrust({ ...context, open, control: context, front: context, terminal: context });
-  if (isTrusted) await goOn();
+  if (isTrusted) await beginAnew(context);
 }

@@ -5,9 +5,10 @@
  * 2. Rules of the person decide about each call: what a server says of its tools allows nothing.
  */
 import { resolve } from "node:path";
-import { type AnyTool, PawlError } from "../../index.js";
+import { type AnyTool, createRedaction, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpTransport } from "../../tools/mcp/index.js";
 import { installCommand } from "../installation.js";
+import { secretsOf } from "../redaction.js";
 import { withVariables } from "./servers-file.js";
 import type { ServerInForce } from "./servers-in-force.js";
 
@@ -17,6 +18,8 @@ export type StartedServer = ServerInForce & {
   readonly tools: readonly AnyTool[];
   /** Why it could not be started, and what of it cannot be used. */
   readonly problems: readonly string[];
+  /** The end of what it has written to its standard error. It may have control characters. */
+  readonly log: () => string;
 };
 
 export type StartedServers = {
@@ -29,9 +32,20 @@ export const noServers: StartedServers = { all: [], tools: [], close: async () =
 
 /** @param root the folder in which they run */
 export async function startServers(servers: readonly ServerInForce[], root: string): Promise<StartedServers> {
-  if (servers.every(({ off }) => off !== null))
-    return { ...noServers, all: servers.map((one) => ({ ...one, server: null, tools: [], problems: [] })) };
-  const all = await Promise.all(servers.map((one) => startServer(one, root)));
+  return together(await Promise.all(servers.map((one) => startServer(one, root))));
+}
+
+/** The same servers, but for the one of this name, which is ended and started again. */
+export async function restartServer(started: StartedServers, name: string, root: string): Promise<StartedServers> {
+  const restart = async (one: StartedServer): Promise<StartedServer> => {
+    if (one.name !== name) return one;
+    await one.server?.close().catch(() => {});
+    return await startServer(one, root);
+  };
+  return together(await Promise.all(started.all.map(restart)));
+}
+
+function together(all: readonly StartedServer[]): StartedServers {
   return {
     all,
     tools: all.flatMap(({ tools }) => tools),
@@ -47,34 +61,59 @@ export function serverNotes({ all }: StartedServers): readonly string[] {
   ]);
 }
 
+/** Characters of a server's standard error that are kept. */
+const mostLog = 64 * 1024;
+
 async function startServer(one: ServerInForce, root: string): Promise<StartedServer> {
   const { name, transport, off } = one;
-  if (off !== null || transport === null) return { ...one, server: null, tools: [], problems: [] };
+  let written = "";
+  const log = () => (transport === null ? "" : withoutSecrets(written, name, transport));
+  const stopped = { ...one, server: null, tools: [], log };
+  if (off !== null || transport === null) return { ...stopped, problems: [] };
   try {
-    const server = await connect(name, transport, root);
+    const server = await connect(name, transport, root, (text) => {
+      written = `${written}${text}`.slice(-mostLog);
+    });
     const { tools, problems } = named(server);
-    return { ...one, server, tools, problems: [...server.problems, ...problems] };
+    return { ...one, server, tools, log, problems: [...server.problems, ...problems] };
   } catch (error) {
-    return { ...one, server: null, tools: [], problems: [reasonOf(error, transport)] };
+    return { ...stopped, problems: [reasonOf(error, name, transport)] };
   }
 }
 
 /** Why a server cannot be used, and what to look at. */
-export function reasonOf(error: unknown, transport: McpTransport): string {
-  const message = error instanceof Error ? error.message : String(error);
+export function reasonOf(error: unknown, name: string, transport: McpTransport): string {
+  const message = withoutSecrets(error instanceof Error ? error.message : String(error), name, transport);
   const isMissing = transport.type === "stdio" && /\bENOENT\b/.test(message);
   return isMissing ? `${message} Is ${transport.command} installed, and on your PATH?` : message;
+}
+
+/** What a server says, without the values of its own variables that are named as secrets. */
+function withoutSecrets(text: string, name: string, transport: McpTransport): string {
+  if (transport.type === "http") return text;
+  try {
+    const { env } = withVariables(name, transport, process.env) as typeof transport;
+    return createRedaction({ values: secretsOf(env ?? {}) })(text);
+  } catch {
+    // A variable that it needs is not set: it was not started.
+    return text;
+  }
 }
 
 const package_ = "@modelcontextprotocol/client";
 
 /** @throws PawlError, or Error with what the server said, if it cannot be started or reached */
-export async function connect(name: string, transport: McpTransport, root: string): Promise<McpServer> {
+export async function connect(
+  name: string,
+  transport: McpTransport,
+  root: string,
+  onStderr: (text: string) => void = () => {},
+): Promise<McpServer> {
   const filled = withVariables(name, transport, process.env);
   const placed = filled.type === "stdio" ? { ...filled, cwd: resolve(root, filled.cwd ?? ".") } : filled;
   try {
     // The permission rules alone decide which calls ask.
-    return await connectMcpServer({ name, transport: placed, trust: "all" });
+    return await connectMcpServer({ name, transport: placed, trust: "all", onStderr });
   } catch (error) {
     if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
     const message = `MCP servers need the package ${package_}. Install it: ${installCommand(package_)}`;

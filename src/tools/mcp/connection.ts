@@ -6,6 +6,7 @@
  * 3. The MCP library never reads a tool's schemas: one bad schema would make the whole server unreachable, and the
  *    library would turn output schemas into code. The caller checks each tool by itself.
  */
+import { StringDecoder } from "node:string_decoder";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
@@ -101,6 +102,7 @@ export function createConnection(
   }
 
   function keepStderr(text: string): void {
+    options.onStderr?.(text);
     stderr = `${stderr}${text}`.slice(-stderrCharacters);
   }
 
@@ -236,7 +238,8 @@ async function transportOf(
     stderr: "pipe",
     ...(cwd === undefined ? {} : { cwd }),
   });
-  child.stderr?.on("data", (bytes: Buffer) => keepStderr(bytes.toString()));
+  const decoder = new StringDecoder("utf8");
+  child.stderr?.on("data", (bytes: Buffer) => keepStderr(decoder.write(bytes)));
   return child;
 }
 

@@ -4,6 +4,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  aFunction,
   aList,
   anObject,
   anything,
@@ -87,6 +88,8 @@ export type McpServerOptions = {
   readonly answerTimeoutMs?: number;
   /** Milliseconds that the server may take to connect, and to list its tools. Default: 30,000 for each. */
   readonly connectTimeoutMs?: number;
+  /** Called with what a server that is a program writes to its standard error, piece by piece. */
+  readonly onStderr?: (text: string) => void;
 };
 
 const serverRules: OptionTable<McpServerOptions> = {
@@ -99,6 +102,7 @@ const serverRules: OptionTable<McpServerOptions> = {
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
+  onStderr: aFunction,
 };
 
 type Stdio = Extract<McpTransport, { type: "stdio" }>;

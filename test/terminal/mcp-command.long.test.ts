@@ -1,0 +1,69 @@
+/**
+ * `/mcp log` and `/mcp restart`, with real servers: one that ends at its start until its settings are there.
+ */
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { createWorld } from "../cli/pawl.js";
+import { verifies } from "../verifies.js";
+import { talking } from "./talking.js";
+
+const working = resolve(import.meta.dirname, "../fixtures/mcp-server.mjs");
+const secret = "hunter2hunter2";
+
+/** Says how many times it was started, and works once there is a file of settings. */
+const program = `
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+appendFileSync("starts", "x");
+console.error("start " + readFileSync("starts", "utf8").length + ", the token is " + process.env.TOKEN);
+if (!existsSync("settings")) { console.error("settings: no such file"); process.exit(1); }
+await import(${JSON.stringify(working)});
+`;
+
+async function worldWithServer(): Promise<ReturnType<typeof createWorld>> {
+  const world = createWorld({ "serve.mjs": program });
+  const flags = ["--env", `TOKEN=${secret}`, "--", process.execPath, "serve.mjs"];
+  expect((await world.pawl(["mcp", "add", "notes", ...flags])).code).toBe(0);
+  return world;
+}
+
+test("a server that could not be started is started again, and the same session has its tools", {
+  ...verifies("CHAT-3#look", "CHAT-4#servers"),
+}, async () => {
+  const world = await worldWithServer();
+  const look = { name: "mcp__notes__look", input: {} };
+  const script = [
+    { type: "answer", text: "Nothing to look at." },
+    { type: "answer", calls: [look] },
+    { type: "answer", text: "Looked." },
+  ] as const;
+  const { person, server } = await talking(world, script, ["--yes"], { PAGER: "cat" });
+  await person.sees(/MCP server notes:[\s\S]*cannot be reached/);
+  person.type("first\r");
+  await person.sees(/Nothing to look at\.[\s\S]*ready/);
+  person.type("/mcp restart notes\r");
+  await person.sees(/Starting notes again…[\s\S]*cannot be reached/);
+  person.type("/mcp log\r");
+  await person.sees(/start 2, the token is \[redacted\]\s+settings: no such file/);
+  writeFileSync(join(world.root, "settings"), "");
+  person.type("/mcp restart\r");
+  await person.sees(/notes runs: \d+ tools\./);
+  person.type("second\r");
+  await person.sees(/Looked\.[\s\S]*ready/);
+  person.type("/mcp log\r");
+  await person.sees(/start 3/);
+  const [before, after] = server.requests.map(({ body }) => JSON.stringify(body));
+  expect(before).not.toContain(look.name);
+  expect(after).toContain("first");
+  expect(after).toContain(look.name);
+  expect(await person.screen()).not.toContain(secret);
+});
+
+test("a name and a word that are wrong are told", verifies("CHAT-3#look"), async () => {
+  const world = await worldWithServer();
+  const { person } = await talking(world, []);
+  person.type("/mcp restart nots\r");
+  await person.sees('There is no MCP server "nots" here. There are: notes.');
+  person.type("/mcp stop notes\r");
+  await person.sees('/mcp takes nothing, log NAME or restart NAME, not "stop notes".');
+});
