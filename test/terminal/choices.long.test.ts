@@ -285,14 +285,15 @@ test("/skills lists the skills and the folders that they are from", verifies("CH
 });
 
 test(
-  "/compact WHAT TO KEEP sums the conversation up, and the next message goes on from it",
-  verifies("CHAT-3#compact"),
+  "/compact WHAT TO KEEP sums the conversation up, and the next message goes on from it; /context tells what was left out",
+  verifies("CHAT-3#compact", "CHAT-3#look"),
   async () => {
-    const world = createWorld();
+    const world = createWorld({ "AGENTS.md": `${"Use tabs in this folder. ".repeat(40)}\n` });
     const long = `The first answer. ${"It is long. ".repeat(400)}`;
     const said = [long, "Second answer.", "SUMMARY: keep the port 8123.", "Third answer."];
     const script = said.map((text) => ({ type: "answer", text }) as const);
     const { person, requests } = await talking(world, script);
+    const tokensOf = (screen: string, part: string) => Number(new RegExp(`${part} +(\\d+) tokens`).exec(screen)?.[1]);
     const textOf = (at: number) => JSON.stringify(requests[at]?.body.messages);
     person.type("/compact\r");
     await person.sees("There is nothing to sum up yet.");
@@ -307,6 +308,13 @@ test(
     await person.sees(/Third answer\.[\s\S]*ready/);
     expect(textOf(3)).toContain("SUMMARY: keep the port 8123.");
     expect(textOf(3)).not.toContain("It is long. It is long.");
+    person.type("/context\r");
+    await person.sees(/What the model was sent last[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/);
+    const screen = await person.screen();
+    // 40 times about 6 tokens, beside a prompt that is at least as long.
+    expect(tokensOf(screen, "AGENTS\\.md")).toBeGreaterThan(120);
+    expect(tokensOf(screen, "AGENTS\\.md")).toBeLessThan(480);
+    expect(tokensOf(screen, "system prompt")).toBeGreaterThan(100);
     const [session] = await sessionsOf(world);
     expect(await eventsOf(world, session.sessionId)).toContainEqual(
       expect.objectContaining({ type: "compaction_requested", keep: "the port of the server" }),

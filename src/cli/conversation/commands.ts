@@ -10,6 +10,7 @@ import { processes } from "./background-command.js";
 import { budget, effort } from "./choice-commands.js";
 import { compact } from "./compact-command.js";
 import { configuration } from "./config-command.js";
+import { context } from "./context-command.js";
 import { cost } from "./cost-command.js";
 import { diff } from "./diff-command.js";
 import { exportSession } from "./export-command.js";
@@ -120,7 +121,13 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: budget,
   },
-  { name: "context", takes: "", about: "what the model was sent last, in tokens", atRest: false, run: looks.context },
+  {
+    name: "context",
+    takes: "",
+    about: "what the model was sent last, in tokens, and what was left out",
+    atRest: false,
+    run: context,
+  },
   { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   {
     name: "mcp",

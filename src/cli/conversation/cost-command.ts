@@ -1,24 +1,23 @@
 /**
  * `/cost`: what the last run and the session used, and which model used how much. What nobody reported stays unknown.
  */
-import { addUsage, type Store, sessionTracePage, type TraceRecordOf, type Usage } from "../../index.js";
+import { addUsage, type Usage } from "../../index.js";
 import { modelLabel } from "../model-label.js";
 import { counted, oneLine } from "../text.js";
 import { listedLines } from "./listed-lines.js";
 import type { CommandContext } from "./session-commands.js";
 import { costOf, tokensOf } from "./status-line.js";
+import { traceRecords } from "./trace-records.js";
 
 type Part = { readonly usage: Usage; readonly calls: number };
 
-/** Records of a page. */
-const page = 500;
-
 export async function cost({ store, sessionId, state, columns, say }: CommandContext): Promise<void> {
   const models = new Map<string, Part>();
-  for await (const { attempts } of recordsOf(store, sessionId, "step"))
+  for await (const { attempts } of traceRecords(store, sessionId, "step"))
     for (const { model, usage } of attempts) models.set(model, withCall(models.get(model), usage));
   let compactions: Part | undefined;
-  for await (const { usage } of recordsOf(store, sessionId, "compaction")) compactions = withCall(compactions, usage);
+  for await (const { usage } of traceRecords(store, sessionId, "compaction"))
+    compactions = withCall(compactions, usage);
   const parts: readonly (readonly [string, Part])[] = [
     ...[...models].map(([id, part]) => [oneLine(modelLabel(id)), part] as const),
     ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
@@ -31,22 +30,6 @@ export async function cost({ store, sessionId, state, columns, say }: CommandCon
   ];
   const entries = rows.map(([head, usage, calls]) => ({ head, about: usedText(usage) + calls, style: "dim" }) as const);
   say(listedLines(entries, columns()));
-}
-
-async function* recordsOf<Type extends "step" | "compaction">(
-  store: Store,
-  sessionId: string,
-  type: Type,
-): AsyncGenerator<TraceRecordOf<Type>, void, undefined> {
-  for (let after: number | null = 0; after !== null; ) {
-    const { records, next }: Awaited<ReturnType<typeof sessionTracePage>> = await sessionTracePage(store, sessionId, {
-      type,
-      after,
-      limit: page,
-    });
-    for (const record of records) if (record.type === type) yield record as TraceRecordOf<Type>;
-    after = next;
-  }
 }
 
 /** An attempt without a usage is one that its provider turned away. */

@@ -1,87 +1,14 @@
 /**
- * Commands of a conversation that look at the session or take something out of it: context, outputs, answers, the plan, the
- * trace.
+ * Commands of a conversation that look at the session or take something out of it: outputs, answers, the plan, the trace.
  */
 import { textOfOutput } from "../../core/index.js";
-import {
-  estimateTokens,
-  type Message,
-  type ModelRequest,
-  modelRequests,
-  PawlError,
-  type Store,
-  sessionSteps,
-  type ToolOutput,
-  textOf,
-  traceSession,
-} from "../../index.js";
+import { type Message, PawlError, type Store, type ToolOutput, textOf, traceSession } from "../../index.js";
 import { type Line, lineOf, linesOf, spanOf } from "../screen/line.js";
 import { counted, visible } from "../text.js";
 import { plainText } from "../text-style.js";
 import { waterfall } from "../waterfall.js";
 import { codeBlocks } from "./code-blocks.js";
 import type { CommandContext } from "./session-commands.js";
-
-/** What the model was sent last, in tokens by part. */
-export async function context({ store, sessionId, say }: CommandContext): Promise<void> {
-  const request = await lastRequest(store, sessionId);
-  if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
-  const parts: [string, number][] = [
-    ["system prompt", estimateTokens(request.systemPrompt ?? "")],
-    [counted(request.tools.length, "tool"), estimateTokens(JSON.stringify(request.tools))],
-    ...messageParts(request.messages),
-  ];
-  const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
-  const fromProvider = await countedTokens(store, sessionId);
-  say([
-    lineOf("What the model was sent last, by our estimate:", "dim"),
-    ...[...parts, ["all", total] as const].map(
-      ([name, tokens]): Line => [
-        spanOf(`  ${name.padEnd(22)}`, "dim"),
-        spanOf(`${tokens.toLocaleString("en-US").padStart(9)} tokens`),
-        spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
-      ],
-    ),
-    ...(fromProvider === null
-      ? []
-      : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
-  ]);
-}
-
-/** Entries of the log in which the last request is looked for first. */
-const nearEnd = 300;
-
-async function lastRequest(store: Store, sessionId: string): Promise<ModelRequest | null> {
-  const summary = await store.describe(sessionId);
-  if (summary === null) return null;
-  for (const after of new Set([Math.max(0, summary.seq - nearEnd), 0])) {
-    let last: ModelRequest | null = null;
-    for await (const request of modelRequests(store, sessionId, { after }))
-      if (request.purpose !== "compaction") last = { ...request, messages: [...request.messages] };
-    if (last !== null) return last;
-  }
-  return null;
-}
-
-async function countedTokens(store: Store, sessionId: string): Promise<number | null> {
-  let last: number | null = null;
-  for (let after: number | null = 0; after !== null; ) {
-    const { steps, next } = await sessionSteps(store, sessionId, { after, limit: 1_000 });
-    last = steps.at(-1)?.usage.inputTokens ?? last;
-    after = next;
-  }
-  return last;
-}
-
-function messageParts(messages: readonly Message[]): [string, number][] {
-  const tokens = { user: 0, assistant: 0, tool: 0 };
-  for (const message of messages) tokens[message.role] += estimateTokens(JSON.stringify(message.parts));
-  return [
-    ["your messages", tokens.user],
-    ["answers and calls", tokens.assistant],
-    ["results of tools", tokens.tool],
-  ];
-}
 
 /** Shows the whole output of a call; 1 is the last one. */
 export async function output(context: CommandContext, words: string): Promise<void> {

@@ -1,0 +1,119 @@
+/**
+ * `/context`: what the model was sent last, in tokens by part, and what was left out of it.
+ */
+import {
+  type Agent,
+  estimateTokens,
+  type Message,
+  type ModelRequest,
+  modelRequests,
+  type PublicEvent,
+  type Store,
+  type TraceRecordOf,
+} from "../../index.js";
+import { compactionNote } from "../compaction-note.js";
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { counted, oneLine } from "../text.js";
+import type { CommandContext } from "./session-commands.js";
+import { traceRecords } from "./trace-records.js";
+import { wrappedNote } from "./view-lines.js";
+
+type Part = readonly [name: string, tokens: number];
+
+export async function context({ agent, store, sessionId, columns, say }: CommandContext): Promise<void> {
+  const request = await lastRequest(store, sessionId);
+  if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
+  const { sources, counted: fromProvider } = await lastStep(store, sessionId);
+  const parts: readonly Part[] = [
+    ...promptParts(request.systemPrompt ?? "", sources),
+    [counted(request.tools.length, "tool"), estimateTokens(JSON.stringify(request.tools))],
+    ...messageParts(request.messages),
+  ];
+  const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
+  say([
+    lineOf("What the model was sent last, by our estimate:", "dim"),
+    ...[...parts, ["all", total] as const].map((part) => partLine(part, total)),
+    ...(fromProvider === null
+      ? []
+      : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
+    ...wrappedNote(await leftOut(agent, sessionId), columns(), "dim"),
+  ]);
+}
+
+function partLine([name, tokens]: Part, total: number): Line {
+  return [
+    spanOf(`  ${name.padEnd(22)}`, "dim"),
+    spanOf(`${tokens.toLocaleString("en-US").padStart(9)} tokens`),
+    spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
+  ];
+}
+
+/** Entries of the log in which the last request is looked for first. */
+const nearEnd = 300;
+
+async function lastRequest(store: Store, sessionId: string): Promise<ModelRequest | null> {
+  const summary = await store.describe(sessionId);
+  if (summary === null) return null;
+  for (const after of new Set([Math.max(0, summary.seq - nearEnd), 0])) {
+    let last: ModelRequest | null = null;
+    for await (const request of modelRequests(store, sessionId, { after }))
+      if (request.purpose !== "compaction") last = { ...request, messages: [...request.messages] };
+    if (last !== null) return last;
+  }
+  return null;
+}
+
+type Sources = NonNullable<TraceRecordOf<"step">["sources"]>;
+
+type LastStep = {
+  /** The texts of files that its run goes by. */
+  readonly sources: Sources;
+  /** The tokens that its provider counted; null if nobody has said. */
+  readonly counted: number | null;
+};
+
+async function lastStep(store: Store, sessionId: string): Promise<LastStep> {
+  let runId: string | null = null;
+  let sources: Sources = [];
+  let counted: number | null = null;
+  for await (const step of traceRecords(store, sessionId, "step")) {
+    // The first step of a run names the texts for all of them.
+    if (step.runId !== runId) sources = [];
+    runId = step.runId;
+    sources = step.sources ?? sources;
+    counted = step.attempts.at(-1)?.usage?.inputTokens ?? counted;
+  }
+  return { sources, counted };
+}
+
+/** The prompt of the agent, and the texts of files below it, each by its share of the bytes. */
+function promptParts(prompt: string, sources: Sources): readonly Part[] {
+  const tokens = estimateTokens(prompt);
+  const bytes = Math.max(1, Buffer.byteLength(prompt));
+  const named = new Map<string, number>();
+  for (const source of sources) named.set(source.name, (named.get(source.name) ?? 0) + source.bytes);
+  const below = [...named].map(([name, size]): Part => [oneLine(name), Math.round((tokens * size) / bytes)]);
+  const own = tokens - below.reduce((sum, [, part]) => sum + part, 0);
+  return [["system prompt", Math.max(0, own)], ...below];
+}
+
+function messageParts(messages: readonly Message[]): readonly Part[] {
+  const tokens = { user: 0, assistant: 0, tool: 0 };
+  for (const message of messages) tokens[message.role] += estimateTokens(JSON.stringify(message.parts));
+  return [
+    ["your messages", tokens.user],
+    ["answers and calls", tokens.assistant],
+    ["results of tools", tokens.tool],
+  ];
+}
+
+async function leftOut(agent: Agent, sessionId: string): Promise<string> {
+  let compactions = 0;
+  let last: Extract<PublicEvent, { readonly type: "compacted" }> | null = null;
+  for await (const event of agent.session(sessionId).events({ follow: false, live: false }))
+    if (event.type === "compacted" && event.summary !== undefined) [last, compactions] = [event, compactions + 1];
+  if (last === null) return "Nothing of the conversation was left out.";
+  const { retained = [] } = last;
+  const kept = retained.length === 0 ? "" : ` ${counted(retained.length, "text")} stayed word for word.`;
+  return `${compactionNote(last)}${kept}${compactions === 1 ? "" : ` It was the summary number ${compactions}.`}`;
+}
