@@ -26,10 +26,11 @@ export async function mcpServers(context: CommandContext, words: string): Promis
   }
 }
 
-/** The server that is meant: the only one, if none is named. */
+/** The server that is meant: the only one, if none is named. Of two of one name, the one that is started. */
 function serverNamed({ servers }: CommandContext, name: string): StartedServer {
   const { all } = servers;
-  const found = name === "" && all.length === 1 ? all[0] : all.find((one) => one.name === name);
+  const meant = all.filter((one) => one.name === name || (name === "" && all.length === 1));
+  const found = meant.find(({ off }) => off === null) ?? meant[0];
   if (found !== undefined) return found;
   const names = all.length === 0 ? "There is none." : `There are: ${all.map((one) => one.name).join(", ")}.`;
   const what = name === "" ? "Say which MCP server." : `There is no MCP server ${JSON.stringify(name)} here.`;
@@ -85,8 +86,8 @@ async function restart(context: CommandContext, { name, off }: StartedServer): P
   if (await isAtWork(context)) return say([hasToWait("/mcp restart")]);
   say([lineOf(`Starting ${name} again…`, "dim")]);
   const { all } = await restartServer(name);
-  const { server, tools } = all.find((one) => one.name === name) ?? {};
+  const running = all.find((one) => one.name === name && one.server !== null);
   // If it does not run, the talk that begins says why.
-  if (server) say([lineOf(`${name} runs: ${counted(tools?.length ?? 0, "tool")}.`)]);
+  if (running !== undefined) say([lineOf(`${name} runs: ${counted(running.tools.length, "tool")}.`)]);
   await beginAnew(context);
 }
