@@ -12,8 +12,8 @@ import { exitCodes } from "./exit.js";
 import { createFolderAgent, type FolderOptions, folderChoices } from "./folder-agent.js";
 import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
-import { serversInForce } from "./mcp/servers-in-force.js";
-import { serverNotes, startServers } from "./mcp/start-servers.js";
+import { type ServerInForce, serversInForce } from "./mcp/servers-in-force.js";
+import { type StartedServers, serverNotes, startServers } from "./mcp/start-servers.js";
 import { modelLabel } from "./model-label.js";
 import { runOnTerminal } from "./run-on-terminal.js";
 import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
@@ -90,9 +90,7 @@ export async function withSessionDriver(
         const configured = configurationInForce(place);
         const { notice } = configured;
         if (notice !== null) terminal.err(`${terminal.style("yellow", visible(notice))}\n`);
-        const servers = await startServers(serversInForce(place, configured.trust), place.root);
-        for (const line of serverNotes(servers))
-          terminal.err(`${terminal.style("yellow", visible(terminal.redaction.text(line)))}\n`);
+        const servers = await startAndTell(serversInForce(place, configured.trust), place.root, terminal);
         closing.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
         const choices = folderChoices(options, place, configured);
@@ -172,4 +170,19 @@ export function realFolder(path: string): string {
       cause,
     });
   }
+}
+
+/** Starts MCP servers, names them meanwhile, and tells what is not as it should be. */
+async function startAndTell(
+  servers: readonly ServerInForce[],
+  root: string,
+  terminal: Terminal,
+): Promise<StartedServers> {
+  const names = servers.filter(({ off }) => off === null).map(({ name }) => name);
+  if (names.length > 0) terminal.status(`… starting ${visible(names.join(", "))}`);
+  const started = await startServers(servers, root);
+  terminal.status(null);
+  for (const note of serverNotes(started))
+    terminal.err(`${terminal.style("yellow", visible(terminal.redaction.text(note)))}\n`);
+  return started;
 }

@@ -235,6 +235,6 @@ test("/mcp shows the servers, their tools, and why one does not run", verifies("
   const { person } = await talking(world, []);
   person.type("/mcp\r");
   await person.sees(
-    /✓ \d+ tools\s+works[\s\S]*__look,[\s\S]*✗ not started\s+broken no-such-program[\s\S]*pawl mcp\s+test\s+broken/,
+    /✓ \d+ tools\s+works[\s\S]*__look,[\s\S]*✗ not started\s+broken no-such-program[\s\S]*\/mcp\s+restart\s+broken/,
   );
 });

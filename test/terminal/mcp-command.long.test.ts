@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
+import { openPawl } from "./pseudo-terminal.js";
 import { talking } from "./talking.js";
 
 const working = resolve(import.meta.dirname, "../fixtures/mcp-server.mjs");
@@ -67,3 +68,50 @@ test("a name and a word that are wrong are told", verifies("CHAT-3#look"), async
   person.type("/mcp stop notes\r");
   await person.sees('/mcp takes nothing, log NAME or restart NAME, not "stop notes".');
 });
+
+/** It never answers, and ends only with its connection. */
+const silent = `process.stdin.resume().on("end", () => process.exit(0)); console.error("begun");`;
+
+async function worldWithSilentServer(): Promise<ReturnType<typeof createWorld>> {
+  const world = createWorld({ "serve.mjs": silent });
+  expect((await world.pawl(["mcp", "add", "notes", "--", process.execPath, "serve.mjs"])).code).toBe(0);
+  return world;
+}
+
+const went =
+  /it had\s+not\s+answered\s+when\s+you\s+went\s+on\s+without\s+it[\s\S]*\/mcp\s+restart\s+notes[\s\S]*ready/;
+
+test("a server that does not answer keeps nobody: Esc and Ctrl-C go on without it, at the start and later", {
+  ...verifies("CHAT-3#look", "CHAT-1#keys"),
+}, async () => {
+  for (const key of ["\x1b", "\x03"]) {
+    const world = await worldWithSilentServer();
+    const person = openPawl(world, ["--model", "demo"], { rows: 40, env: { PAGER: "cat" } });
+    await person.sees("starting notes… · esc does not wait");
+    person.type("a draft");
+    await person.sees("a draft");
+    person.type("\x15");
+    await person.seesNoMore("a draft");
+    person.type(key);
+    await person.sees(went);
+    person.type("/mcp restart\r");
+    await person.sees(/start of notes/);
+    person.type("\x1b");
+    await person.sees(/you have stopped\s+its start[\s\S]*ready/);
+    person.type("/mcp restart\r");
+    await person.sees(/start of notes/);
+    person.type("\x04");
+    expect(await person.ended).toMatchObject({ code: 0 });
+  }
+});
+
+test(
+  "without a live screen, Ctrl-C goes on without a server that does not answer",
+  verifies("CHAT-3#look"),
+  async () => {
+    const person = openPawl(await worldWithSilentServer(), ["--model", "demo", "--screen-reader"], { rows: 40 });
+    await person.sees("starting notes… Ctrl-C does not wait.");
+    person.type("\x03");
+    await person.sees(/went on without it[\s\S]*Ready\./);
+  },
+);

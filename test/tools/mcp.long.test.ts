@@ -66,6 +66,34 @@ test("what a program writes to its standard error is told, and no character is c
   await expect.poll(() => written).toBe("naïve");
 });
 
+test(
+  "an attempt to connect ends with its signal, and so does the program that was started for it",
+  verifies("PLUG-3"),
+  async () => {
+    const silent = `process.stdin.resume(); console.error(process.pid);`;
+    const stop = new AbortController();
+    let pid = 0;
+    const attempt = connect({
+      transport: { type: "stdio", command: node, args: ["--eval", silent] },
+      signal: stop.signal,
+      onStderr(text) {
+        pid = Number(text);
+        stop.abort(new Error("nobody waits any more"));
+      },
+    });
+    await expect(attempt).rejects.toThrow('The MCP server "s" cannot be reached (nobody waits any more)');
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  },
+);
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe("published servers", () => {
   test("server-filesystem reads and writes in its folder", verifies("PLUG-3"), async () => {
     const folder = createFolder();

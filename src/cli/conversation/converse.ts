@@ -23,6 +23,7 @@ import { userName } from "../user-name.js";
 import { openBackground } from "./background-processes.js";
 import type { Front, Leaving } from "./front.js";
 import { createLiveFront } from "./live-front.js";
+import { retry } from "./mcp-command.js";
 import type { ConversationOptions, Place } from "./place.js";
 import { createPlainFront } from "./plain-front.js";
 import { createPresentServers } from "./present-servers.js";
@@ -43,13 +44,13 @@ export async function converse(
   const root = realFolder(options.root ?? ".");
   const home = homeOf(process.env);
   const front = createFront(options, configurationInForce({ root, home }).settings, terminal);
-  front.talk(null, "starting…");
+  front.wait("starting…");
   process.prependOnceListener("uncaughtException", front.close);
   try {
     const { store, loss } = await openStoreOrMemory(home);
     try {
       const background = openBackground(terminal.redaction.text);
-      const servers = createPresentServers(home, (names) => front.talk(null, `starting ${names}…`));
+      const servers = createPresentServers(home, (names, skip) => front.wait(`starting ${names}…`, skip));
       const place: Place = { front, store, loss, home, root, version, terminal, options, background, servers };
       try {
         return await talkOn(place, await firstSession(place), task);
@@ -126,11 +127,11 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
     mayAsk = false;
     if (configured.notice !== null && open.length === 0)
       control.say(wrappedNote(visible(configured.notice), front.columns(), "yellow"));
-    for (const note of serverNotes(place.servers.present()))
+    for (const note of serverNotes(place.servers.present(), retry))
       control.say(wrappedNote(visible(place.terminal.redaction.text(note)), front.columns(), "yellow"));
     const end = await talkWith(place, { ...made, ...at, control, chosen, summary, text, draft, isFirst, open });
     if (end.type === "left") return leave(place, control, end.how);
-    front.talk(null, "opening…");
+    front.wait("opening…");
     await control.close(0);
     summary = end.next.sessionId === null ? null : await store.describe(end.next.sessionId);
     named = end.next.model ?? named;

@@ -37,8 +37,9 @@ export type Front = {
   readonly columns: () => number;
   /** Called after each change of the view of the session. */
   readonly changed: () => void;
-  /** Begins to talk with a session; null: none for the moment. `notice` is said meanwhile. */
-  readonly talk: (talk: Talk | null, notice?: string) => void;
+  readonly talk: (talk: Talk) => void;
+  /** For the moment there is no session to talk with, and `notice` says why. With `skip`, Esc and Ctrl-C go on without what is waited for. */
+  readonly wait: (notice: string, skip?: () => void) => void;
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
   /** Shows a text in the person's pager until they leave it. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;

@@ -33,7 +33,7 @@ export function createLiveFront(prompt: Prompt): Front {
   const typed = prompt.handOver(onKey);
   const completion = createCompletion(() => talk, refresh);
   let talk: Talk | null = null;
-  let notice: string | undefined;
+  let waiting: { readonly notice: string; readonly skip: (() => void) | null } | null = null;
   let { draft } = typed;
   let answering: Answering = choosing;
   let asked: Asked | null = null;
@@ -55,6 +55,8 @@ export function createLiveFront(prompt: Prompt): Front {
     const hints = asked === null ? completion.hints(draft, tty.columns) : [];
     const mode = talk?.control.mode.present() ?? "ask";
     const picker = picking?.picker ?? null;
+    const notice =
+      waiting === null ? undefined : `${waiting.notice}${waiting.skip === null ? "" : " · esc does not wait"}`;
     const shown = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, notice, mode };
     return liveRegion(shown, tty.columns, tty.rows, Date.now());
   }
@@ -147,10 +149,20 @@ export function createLiveFront(prompt: Prompt): Front {
     }
     const isTwice = performance.now() - lastInterrupt < twiceWithin;
     lastInterrupt = performance.now();
+    if (skip()) return;
     if (isTwice) leave();
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
     else say("Ctrl-C once more leaves.");
+  }
+
+  /** Goes on without what is waited for. @returns whether there is such a thing */
+  function skip(): boolean {
+    const { notice, skip: skipIt = null } = waiting ?? {};
+    if (notice === undefined || skipIt === null) return false;
+    waiting = { notice: `no longer ${notice}`, skip: null };
+    skipIt();
+    return true;
   }
 
   function leave(): void {
@@ -163,6 +175,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function pressEscape(): void {
     const isTwice = performance.now() - lastEscape < twiceWithin;
     lastEscape = performance.now();
+    if (skip()) return;
     if (answering.mode !== "choose") [draft, answering] = [edit.clear(draft), choosing];
     else if (asked !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
     else if (asked !== null && !isTwice) say("Esc once more denies this, and stops the run.");
@@ -319,17 +332,27 @@ export function createLiveFront(prompt: Prompt): Front {
       });
   }
 
+  function begin(next: Talk | null): void {
+    if (talk !== null) screen.commit(talk.control.view.taken());
+    [talk, waiting, asked, answering, isOnQuestion, isLeaving] = [next, null, null, choosing, false, false];
+  }
+
   // In raw mode, Ctrl-C is a key. This signal comes from another process.
   process.on("SIGINT", interrupt);
   refresh();
   return {
     columns: () => tty.columns,
     changed,
-    talk(next, said) {
-      if (talk !== null) screen.commit(talk.control.view.taken());
-      [talk, notice, asked, answering, isOnQuestion, isLeaving] = [next, said, null, choosing, false, false];
-      if (next?.draft !== undefined) draft = edit.write(draft, next.draft);
+    talk(next) {
+      begin(next);
+      if (next.draft !== undefined) draft = edit.write(draft, next.draft);
       lines.talk(next);
+      changed();
+    },
+    wait(notice, skipIt) {
+      begin(null);
+      waiting = { notice, skip: skipIt ?? null };
+      lines.talk(null);
       changed();
     },
     choose,

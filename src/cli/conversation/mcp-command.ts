@@ -26,6 +26,9 @@ export async function mcpServers(context: CommandContext, words: string): Promis
   }
 }
 
+/** What starts a server again. */
+export const retry = "/mcp restart";
+
 /** The server that is meant: the only one, if none is named. Of two of one name, the one that is started. */
 function serverNamed({ servers }: CommandContext, name: string): StartedServer {
   const { all } = servers;
@@ -55,7 +58,9 @@ function list({ servers, say, redaction, columns }: CommandContext): void {
   });
   say([
     ...lines,
-    ...serverNotes(servers).flatMap((note) => wrapLine(lineOf(oneLine(redaction.text(note)), "yellow"), columns())),
+    ...serverNotes(servers, retry).flatMap((note) =>
+      wrapLine(lineOf(oneLine(redaction.text(note)), "yellow"), columns()),
+    ),
     ...wrappedNote(
       "/mcp log NAME shows what a server has written; /mcp restart NAME starts it again.",
       columns(),
@@ -81,11 +86,13 @@ async function showLog(
 }
 
 async function restart(context: CommandContext, { name, off }: StartedServer): Promise<void> {
-  const { say, restartServer } = context;
+  const { say, restartServer, atWork } = context;
   if (off !== null) throw new PawlError("bad_input", `The MCP server ${name} is off: ${off}.`);
   if (await isAtWork(context)) return say([hasToWait("/mcp restart")]);
   say([lineOf(`Starting ${name} again…`, "dim")]);
-  const { all } = await restartServer(name);
+  const stopped = new AbortController();
+  const isOver = atWork(`start of ${name}`, () => stopped.abort(new Error("you have stopped its start")));
+  const { all } = await restartServer(name, stopped.signal).finally(isOver);
   const running = all.find((one) => one.name === name && one.server !== null);
   // If it does not run, the talk that begins says why.
   if (running !== undefined) say([lineOf(`${name} runs: ${counted(running.tools.length, "tool")}.`)]);

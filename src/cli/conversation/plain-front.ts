@@ -47,6 +47,8 @@ type PlainStreams = { readonly input: ReadStream; readonly output: WriteStream }
 /** @param typed what was typed at a prompt before */
 export function createPlainFront({ input, output }: PlainStreams, typed?: Typed): Front {
   let talk: Talk | null = null;
+  /** Goes on without what is waited for. */
+  let skip: (() => void) | null = null;
   let answering: Answering = choosing;
   let asked: { readonly question: OpenQuestion; readonly since: number } | null = null;
   let choosingFrom: { readonly choices: readonly Choice[]; readonly settle: (id: string | null) => void } | null = null;
@@ -190,11 +192,17 @@ export function createPlainFront({ input, output }: PlainStreams, typed?: Typed)
     const isTwice = performance.now() - lastInterrupt < twiceWithin;
     lastInterrupt = performance.now();
     const isAtWork = talk !== null && talk.control.view.state().runId !== null;
-    if (isTwice && isAtWork) askHowToLeave();
+    if (skip !== null) skip();
+    else if (isTwice && isAtWork) askHowToLeave();
     else if (isTwice) talk?.quit("rest");
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork) talk?.control.stop();
     else print("Ctrl-C once more leaves.");
+  }
+
+  function begin(next: Talk | null): void {
+    flush();
+    [talk, skip, asked, answering, isReady] = [next, null, null, choosing, false];
   }
 
   if (typed !== undefined && !isEmpty(typed.draft)) print(`What you had begun: ${oneLine(typed.draft.text)}`);
@@ -210,12 +218,17 @@ export function createPlainFront({ input, output }: PlainStreams, typed?: Typed)
   return {
     columns: () => output.columns || defaultColumns,
     changed,
-    talk(next, notice) {
-      flush();
-      [talk, asked, answering, isReady] = [next, null, choosing, false];
-      if (notice !== undefined) print(oneLine(notice));
-      if (next?.draft !== undefined) print(`The message was: ${oneLine(next.draft)}`);
+    talk(next) {
+      begin(next);
+      if (next.draft !== undefined) print(`The message was: ${oneLine(next.draft)}`);
       order.talk(next);
+      changed();
+    },
+    wait(notice, skipIt) {
+      begin(null);
+      skip = skipIt ?? null;
+      print(`${oneLine(notice)}${skip === null ? "" : " Ctrl-C does not wait."}`);
+      order.talk(null);
       changed();
     },
     choose(title, choices) {

@@ -55,8 +55,8 @@ export type CommandContext = {
   readonly mode: SessionMode;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
-  /** Ends an MCP server and starts it again. What it gives counts from the next talk on. */
-  readonly restartServer: (name: string) => Promise<StartedServers>;
+  /** Ends an MCP server and starts it again, unless `signal` ends the attempt. What it gives counts from the next talk on. */
+  readonly restartServer: (name: string, signal: AbortSignal) => Promise<StartedServers>;
   readonly background: BackgroundProcesses;
   readonly redaction: Redaction;
   readonly state: () => ViewState;

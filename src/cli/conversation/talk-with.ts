@@ -182,8 +182,8 @@ function contextOf(
     permissions,
     background: background.processes,
     servers: servers.present(),
-    async restartServer(name) {
-      await servers.restart(name, root);
+    async restartServer(name, signal) {
+      await servers.restart(name, root, signal);
       return servers.present();
     },
     redaction: terminal.redaction,

@@ -6,7 +6,7 @@
  */
 import { resolve } from "node:path";
 import { type AnyTool, createRedaction, PawlError } from "../../index.js";
-import { connectMcpServer, type McpServer, type McpTransport } from "../../tools/mcp/index.js";
+import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
 import { installCommand } from "../installation.js";
 import { secretsOf } from "../redaction.js";
 import { withVariables } from "./servers-file.js";
@@ -30,17 +30,29 @@ export type StartedServers = {
 
 export const noServers: StartedServers = { all: [], tools: [], close: async () => {} };
 
-/** @param root the folder in which they run */
-export async function startServers(servers: readonly ServerInForce[], root: string): Promise<StartedServers> {
-  return together(await Promise.all(servers.map((one) => startServer(one, root))));
+/**
+ * @param root the folder in which they run
+ * @param signal ends the wait for those that have not answered yet
+ */
+export async function startServers(
+  servers: readonly ServerInForce[],
+  root: string,
+  signal?: AbortSignal,
+): Promise<StartedServers> {
+  return together(await Promise.all(servers.map((one) => startServer(one, root, signal))));
 }
 
 /** The same servers, but for the one of this name, which is ended and started again. */
-export async function restartServer(started: StartedServers, name: string, root: string): Promise<StartedServers> {
+export async function restartServer(
+  started: StartedServers,
+  name: string,
+  root: string,
+  signal: AbortSignal,
+): Promise<StartedServers> {
   const restart = async (one: StartedServer): Promise<StartedServer> => {
     if (one.name !== name) return one;
     await one.server?.close().catch(() => {});
-    return await startServer(one, root);
+    return await startServer(one, root, signal);
   };
   return together(await Promise.all(started.all.map(restart)));
 }
@@ -53,26 +65,33 @@ function together(all: readonly StartedServer[]): StartedServers {
   };
 }
 
-/** What a person should know of servers that are not as they are named. They may have control characters. */
-export function serverNotes({ all }: StartedServers): readonly string[] {
+/**
+ * What a person should know of servers that are not as they are named. They may have control characters.
+ *
+ * @param retry the command that starts one again
+ */
+export function serverNotes({ all }: StartedServers, retry = "pawl mcp test"): readonly string[] {
   return all.flatMap(({ name, path, server, off, problems }) => [
     ...problems.map((problem) => `MCP server ${name}: ${problem}`),
-    ...(server === null && off === null ? [`  It is in ${path}; to try it again: pawl mcp test ${name}`] : []),
+    ...(server === null && off === null ? [`  It is in ${path}; to try it again: ${retry} ${name}`] : []),
   ]);
 }
 
 /** Characters of a server's standard error that are kept. */
 const mostLog = 64 * 1024;
 
-async function startServer(one: ServerInForce, root: string): Promise<StartedServer> {
+async function startServer(one: ServerInForce, root: string, signal?: AbortSignal): Promise<StartedServer> {
   const { name, transport, off } = one;
   let written = "";
   const log = () => (transport === null ? "" : withoutSecrets(written, name, transport));
   const stopped = { ...one, server: null, tools: [], log };
   if (off !== null || transport === null) return { ...stopped, problems: [] };
   try {
-    const server = await connect(name, transport, root, (text) => {
-      written = `${written}${text}`.slice(-mostLog);
+    const server = await connect(name, transport, root, {
+      ...(signal === undefined ? {} : { signal }),
+      onStderr(text) {
+        written = `${written}${text}`.slice(-mostLog);
+      },
     });
     const { tools, problems } = named(server);
     return { ...one, server, tools, log, problems: [...server.problems, ...problems] };
@@ -107,13 +126,13 @@ export async function connect(
   name: string,
   transport: McpTransport,
   root: string,
-  onStderr: (text: string) => void = () => {},
+  more: Pick<McpServerOptions, "onStderr" | "signal"> = {},
 ): Promise<McpServer> {
   const filled = withVariables(name, transport, process.env);
   const placed = filled.type === "stdio" ? { ...filled, cwd: resolve(root, filled.cwd ?? ".") } : filled;
   try {
     // The permission rules alone decide which calls ask.
-    return await connectMcpServer({ name, transport: placed, trust: "all", onStderr });
+    return await connectMcpServer({ name, transport: placed, trust: "all", ...more });
   } catch (error) {
     if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
     const message = `MCP servers need the package ${package_}. Install it: ${installCommand(package_)}`;

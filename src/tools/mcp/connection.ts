@@ -17,7 +17,10 @@ import type { McpServerOptions, McpTransport } from "./options.js";
 import type { Continued, Reply } from "./rounds.js";
 
 export type Connection = {
-  /** @throws PawlError `missing_package`; Error if the server cannot be reached */
+  /**
+   * @throws PawlError `missing_package`
+   * @throws Error if the server cannot be reached, or if the signal of the options was aborted meanwhile
+   */
   readonly open: () => Promise<void>;
   /** @throws Error if the server cannot be reached, ends, is silent for too long, or sends an invalid answer */
   readonly call: (call: ServerCall) => Promise<Reply>;
@@ -56,16 +59,17 @@ export function createConnection(
   /** Which protocol the server speaks. It is asked once. */
   let known: Sdk.PriorDiscovery | undefined;
 
-  function open(): Promise<Opened> {
+  /** @param signal ends the attempt */
+  function open(signal?: AbortSignal): Promise<Opened> {
     if (closed) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
-    opened ??= connect().catch((error) => {
+    opened ??= connect(signal).catch((error) => {
       opened = null;
       throw error;
     });
     return opened;
   }
 
-  async function connect(): Promise<Opened> {
+  async function connect(signal?: AbortSignal): Promise<Opened> {
     const sdk = await importSdk();
     stderr = "";
     const client = new sdk.Client(
@@ -77,18 +81,23 @@ export function createConnection(
       },
     );
     client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
-    client.setNotificationHandler("notifications/tools/list_changed", () => list(client).catch(() => {}));
+    client.setNotificationHandler("notifications/tools/list_changed", () =>
+      list(client, { timeout: connectTimeoutMs }).catch(() => {}),
+    );
+    const within = { timeout: connectTimeoutMs, ...(signal === undefined ? {} : { signal }) };
     try {
+      signal?.throwIfAborted();
       await client.connect(await transportOf(transport, sdk, keepStderr), {
-        timeout: connectTimeoutMs,
+        ...within,
         ...(known === undefined ? {} : { prior: known }),
       });
       known = verdictOf(client);
       if (known.kind === "modern" && client.getServerCapabilities()?.tools?.listChanged === true)
-        await client.listen({ toolsListChanged: true }, { timeout: connectTimeoutMs }).catch(() => {});
-      await list(client);
-    } catch (cause) {
+        await client.listen({ toolsListChanged: true }, within).catch(() => {});
+      await list(client, within);
+    } catch (error) {
       await client.close().catch(() => {});
+      const cause = signal?.aborted === true ? signal.reason : error;
       throw new Error(`The MCP server "${name}" cannot be reached (${messageOf(cause)})${stderrNote()}`, { cause });
     }
     client.onclose = () => {
@@ -97,8 +106,8 @@ export function createConnection(
     return { client };
   }
 
-  async function list(client: Sdk.Client): Promise<void> {
-    onTools(await listTools(client, connectTimeoutMs));
+  async function list(client: Sdk.Client, within: Sdk.RequestOptions): Promise<void> {
+    onTools(await listTools(client, within));
   }
 
   function keepStderr(text: string): void {
@@ -112,7 +121,7 @@ export function createConnection(
 
   return {
     async open() {
-      await open();
+      await open(options.signal);
     },
     asksBetweenRequests: () => known?.kind === "modern",
     async call({ name: tool, input, continued, signal, context }) {
@@ -180,12 +189,12 @@ const uncheckedSchemas: Sdk.jsonSchemaValidator = {
 const mostPages = 64;
 
 /** All tools of a server, as the server wrote them. */
-async function listTools(client: Sdk.Client, timeout: number): Promise<readonly unknown[]> {
+async function listTools(client: Sdk.Client, within: Sdk.RequestOptions): Promise<readonly unknown[]> {
   const listed: unknown[] = [];
   let cursor: string | undefined;
   for (let pages = 0; pages < mostPages; pages += 1) {
     const request = { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) };
-    const { tools, nextCursor } = await client.request(request, anyList, { timeout });
+    const { tools, nextCursor } = await client.request(request, anyList, within);
     listed.push(...tools);
     if (nextCursor === undefined || nextCursor === cursor) return listed;
     cursor = nextCursor;

@@ -9,6 +9,7 @@ import {
   anObject,
   anything,
   checkOptions,
+  type OptionRule,
   type OptionTable,
   oneOf,
   someText,
@@ -88,9 +89,13 @@ export type McpServerOptions = {
   readonly answerTimeoutMs?: number;
   /** Milliseconds that the server may take to connect, and to list its tools. Default: 30,000 for each. */
   readonly connectTimeoutMs?: number;
+  /** Ends the attempt to connect, with its reason. Once the server is connected, it does nothing. */
+  readonly signal?: AbortSignal;
   /** Called with what a server that is a program writes to its standard error, piece by piece. */
   readonly onStderr?: (text: string) => void;
 };
+
+const aSignal: OptionRule = { takes: (value) => value instanceof AbortSignal, wanted: "an AbortSignal" };
 
 const serverRules: OptionTable<McpServerOptions> = {
   name: anything,
@@ -102,6 +107,7 @@ const serverRules: OptionTable<McpServerOptions> = {
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,
+  signal: aSignal,
   onStderr: aFunction,
 };
 
