@@ -10,7 +10,6 @@ import { clipboardSequence, giveToClipboard, showInPager } from "../pager.js";
 import * as edit from "../screen/draft.js";
 import { continued, nameOfKey, pressed } from "../screen/draft-keys.js";
 import type { Key } from "../screen/keys.js";
-import { type Choice, createPicker, type Picker, pressPicker } from "../screen/picker.js";
 import type { Prompt } from "../screen/prompt.js";
 import type { Region } from "../screen/screen.js";
 import { type Answered, type Answering, choosing, pressAnswer, promptOf, submitAnswer } from "./answering.js";
@@ -21,9 +20,11 @@ import { commandKeys } from "./key-help.js";
 import { lendTerminal } from "./lend-terminal.js";
 import { createLineOrder } from "./line-order.js";
 import { liveRegion } from "./live-region.js";
+import { createPicking } from "./picking.js";
 import type { OpenQuestion } from "./questions.js";
 import { createTicker, isBusy } from "./ticker.js";
 import { wrappedNote } from "./view-lines.js";
+import { createWaiting } from "./waiting.js";
 
 type Asked = { readonly question: OpenQuestion; readonly since: number };
 
@@ -33,12 +34,11 @@ export function createLiveFront(prompt: Prompt): Front {
   const typed = prompt.handOver(onKey);
   const completion = createCompletion(() => talk, refresh);
   let talk: Talk | null = null;
-  let waiting: { readonly notice: string; readonly skip: (() => void) | null } | null = null;
   let { draft } = typed;
   let answering: Answering = choosing;
   let asked: Asked | null = null;
   let [isOnQuestion, isLeaving] = [false, false];
-  let picking: { readonly picker: Picker; readonly settle: (id: string | null) => void } | null = null;
+  const [waiting, picking] = [createWaiting(), createPicking(refresh)];
   const lines = createLineOrder(typed.messages);
   let [lastEscape, lastInterrupt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const ticker = createTicker(refresh);
@@ -54,9 +54,8 @@ export function createLiveFront(prompt: Prompt): Front {
     if (view !== null) screen.commit(view.taken());
     const hints = asked === null ? completion.hints(draft, tty.columns) : [];
     const mode = talk?.control.mode.present() ?? "ask";
-    const picker = picking?.picker ?? null;
-    const notice =
-      waiting === null ? undefined : `${waiting.notice}${waiting.skip === null ? "" : " · esc does not wait"}`;
+    const picker = picking.present();
+    const notice = waiting.notice();
     const shown = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, notice, mode };
     return liveRegion(shown, tty.columns, tty.rows, Date.now());
   }
@@ -79,20 +78,17 @@ export function createLiveFront(prompt: Prompt): Front {
   }
 
   function onKey(key: Key): void {
-    if (picking !== null) pressInPicker(picking, key);
-    else if (isLeaving) pressLeaving(key);
-    else if (key.type === "paste") {
-      draft = edit.paste(draft, key.text);
-      if (key.isCut) say("The paste was too long: its end is missing.");
-    } else if (!(key.type === "key" && pressCommon(key)) && !pressQuestion(key)) pressDraft(key);
+    if (!picking.press(key)) press(key);
     refresh();
     screen.answerKey();
   }
 
-  function pressInPicker({ picker, settle }: NonNullable<typeof picking>, key: Key): void {
-    const picked = pressPicker(picker, key);
-    picking = picked.type === "open" ? { picker: picked.picker, settle } : null;
-    if (picked.type !== "open") settle(picked.type === "chosen" ? picked.id : null);
+  function press(key: Key): void {
+    if (isLeaving) pressLeaving(key);
+    else if (key.type === "paste") {
+      draft = edit.paste(draft, key.text);
+      if (key.isCut) say("The paste was too long: its end is missing.");
+    } else if (!(key.type === "key" && pressCommon(key)) && !pressQuestion(key)) pressDraft(key);
   }
 
   function pressLeaving(key: Key): void {
@@ -149,20 +145,11 @@ export function createLiveFront(prompt: Prompt): Front {
     }
     const isTwice = performance.now() - lastInterrupt < twiceWithin;
     lastInterrupt = performance.now();
-    if (skip()) return;
+    if (waiting.skip()) return;
     if (isTwice) leave();
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
     else say("Ctrl-C once more leaves.");
-  }
-
-  /** Goes on without what is waited for. @returns whether there is such a thing */
-  function skip(): boolean {
-    const { notice, skip: skipIt = null } = waiting ?? {};
-    if (notice === undefined || skipIt === null) return false;
-    waiting = { notice: `no longer ${notice}`, skip: null };
-    skipIt();
-    return true;
   }
 
   function leave(): void {
@@ -175,7 +162,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function pressEscape(): void {
     const isTwice = performance.now() - lastEscape < twiceWithin;
     lastEscape = performance.now();
-    if (skip()) return;
+    if (waiting.skip()) return;
     if (answering.mode !== "choose") [draft, answering] = [edit.clear(draft), choosing];
     else if (asked !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
     else if (asked !== null && !isTwice) say("Esc once more denies this, and stops the run.");
@@ -189,7 +176,7 @@ export function createLiveFront(prompt: Prompt): Front {
     if (asked !== null && answering.mode === "choose") isOnQuestion = !isOnQuestion;
     else if (found?.type === "draft") draft = found.draft;
     else if (found?.type === "choose")
-      void choose("@", found.choices).then((path) => {
+      void picking.choose("@", found.choices).then((path) => {
         if (path !== null) draft = found.draft(path);
         refresh();
       });
@@ -198,7 +185,7 @@ export function createLiveFront(prompt: Prompt): Front {
 
   function searchHistory(): void {
     if (answering.mode !== "choose") return;
-    void choose("history", edit.earlierMessages(draft)).then((message) => {
+    void picking.choose("history", edit.earlierMessages(draft)).then((message) => {
       if (message !== null) draft = edit.write(draft, message);
       refresh();
     });
@@ -307,13 +294,6 @@ export function createLiveFront(prompt: Prompt): Front {
     refresh();
   }
 
-  function choose(title: string, choices: readonly Choice[]): Promise<string | null> {
-    return new Promise((settle) => {
-      picking = { picker: createPicker(title, choices), settle };
-      refresh();
-    });
-  }
-
   const lend = <T>(use: () => Promise<T>) => lendTerminal(prompt, interrupt, use, resumed);
 
   const inEditor = createEditing(lend, say);
@@ -334,7 +314,9 @@ export function createLiveFront(prompt: Prompt): Front {
 
   function begin(next: Talk | null): void {
     if (talk !== null) screen.commit(talk.control.view.taken());
-    [talk, waiting, asked, answering, isOnQuestion, isLeaving] = [next, null, null, choosing, false, false];
+    [talk, asked, answering, isOnQuestion, isLeaving] = [next, null, choosing, false, false];
+    lines.talk(next);
+    changed();
   }
 
   // In raw mode, Ctrl-C is a key. This signal comes from another process.
@@ -344,18 +326,15 @@ export function createLiveFront(prompt: Prompt): Front {
     columns: () => tty.columns,
     changed,
     talk(next) {
-      begin(next);
+      waiting.end();
       if (next.draft !== undefined) draft = edit.write(draft, next.draft);
-      lines.talk(next);
-      changed();
+      begin(next);
     },
-    wait(notice, skipIt) {
+    wait(notice, skip) {
+      waiting.begin(notice, skip);
       begin(null);
-      waiting = { notice, skip: skipIt ?? null };
-      lines.talk(null);
-      changed();
     },
-    choose,
+    choose: picking.choose,
     page: (text) => lend(() => showInPager(text, process.env)),
     copy(text) {
       tty.write(clipboardSequence(text));
