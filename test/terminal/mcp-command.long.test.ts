@@ -1,7 +1,7 @@
 /**
  * `/mcp log` and `/mcp restart`, with real servers: one that ends at its start until its settings are there.
  */
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
@@ -58,6 +58,26 @@ test("a server that could not be started is started again, and the same session 
   expect(after).toContain("first");
   expect(after).toContain(look.name);
   expect(await person.screen()).not.toContain(secret);
+});
+
+/** What is kept of a log begins in the middle of the token. */
+const talkative = `
+console.error("token " + process.env.TOKEN);
+for (let line = 0; line < 63; line += 1) console.error("x".repeat(1_023));
+console.error("the last line".padEnd(1_015));
+`;
+
+test("a long log begins with a whole line: no half of a secret is left in it", verifies("SEC-14"), async () => {
+  const world = createWorld({ "serve.mjs": talkative });
+  const flags = ["--env", `TOKEN=${secret}`, "--", process.execPath, "serve.mjs"];
+  expect((await world.pawl(["mcp", "add", "notes", ...flags])).code).toBe(0);
+  const paged = join(world.root, "paged");
+  const pager = join(world.root, "pager.sh");
+  writeFileSync(pager, `#!/bin/sh\ncat > "${paged}"\n`, { mode: 0o755 });
+  const { person } = await talking(world, [], [], { PAGER: pager });
+  person.type("/mcp log\r");
+  await expect.poll(() => existsSync(paged) && readFileSync(paged, "utf8")).toContain("the last line");
+  expect(readFileSync(paged, "utf8")).toMatch(/^x{1023}\n/);
 });
 
 test("a name and a word that are wrong are told", verifies("CHAT-3#look"), async () => {

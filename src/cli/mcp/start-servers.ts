@@ -83,14 +83,15 @@ const mostLog = 64 * 1024;
 async function startServer(one: ServerInForce, root: string, signal?: AbortSignal): Promise<StartedServer> {
   const { name, transport, off } = one;
   let written = "";
-  const log = () => (transport === null ? "" : withoutSecrets(written, name, transport));
+  const log = () => (transport === null ? "" : withoutSecrets(lastLines(written), name, transport));
   const stopped = { ...one, server: null, tools: [], log };
   if (off !== null || transport === null) return { ...stopped, problems: [] };
   try {
     const server = await connect(name, transport, root, {
       ...(signal === undefined ? {} : { signal }),
       onStderr(text) {
-        written = `${written}${text}`.slice(-mostLog);
+        // One character more shows that something was cut.
+        written = `${written}${text}`.slice(-mostLog - 1);
       },
     });
     const { tools, problems } = named(server);
@@ -98,6 +99,11 @@ async function startServer(one: ServerInForce, root: string, signal?: AbortSigna
   } catch (error) {
     return { ...stopped, problems: [reasonOf(error, name, transport)] };
   }
+}
+
+/** Cut between two lines: a secret that is cut in two could no longer be told and masked. */
+function lastLines(written: string): string {
+  return written.length > mostLog ? written.slice(written.indexOf("\n") + 1) : written;
 }
 
 /** Why a server cannot be used, and what to look at. */

@@ -112,11 +112,13 @@ export function createConnection(
 
   function keepStderr(text: string): void {
     options.onStderr?.(text);
-    stderr = `${stderr}${text}`.slice(-stderrCharacters);
+    stderr = `${stderr}${text}`.slice(-stderrCharacters - 1);
   }
 
   function stderrNote(): string {
-    return stderr.trim() === "" ? "." : `. The end of its standard error: ${stderr.trim()}`;
+    // Cut between two lines: whoever masks secrets could not tell one that is cut in two.
+    const end = (stderr.length > stderrCharacters ? stderr.slice(stderr.indexOf("\n") + 1) : stderr).trim();
+    return end === "" ? "." : `. The end of its standard error: ${end}`;
   }
 
   return {
