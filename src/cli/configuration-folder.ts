@@ -1,5 +1,6 @@
 /**
- * Where a person's own files for agents are, and how large a configuration may be. Only Node's modules are loaded here, because it is needed before the program is loaded.
+ * Where a person's own files for agents are, and how large a configuration may be. Only Node's modules are loaded here, because it is
+ * needed before the program is loaded.
  */
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";

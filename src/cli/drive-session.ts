@@ -12,7 +12,7 @@ import { exitCodes } from "./exit.js";
 import { createFolderAgent, type FolderOptions, folderChoices } from "./folder-agent.js";
 import { homeOf, type OpenedStore, openStore, openStoreOrMemory, shortId } from "./home.js";
 import { listenForInterruptions } from "./interruptions.js";
-import { type ServerInForce, serversInForce } from "./mcp/servers-in-force.js";
+import { namesToStart, type ServerInForce, serversInForce } from "./mcp/servers-in-force.js";
 import { type StartedServers, serverNotes, startServers } from "./mcp/start-servers.js";
 import { modelLabel } from "./model-label.js";
 import { runOnTerminal } from "./run-on-terminal.js";
@@ -178,8 +178,8 @@ async function startAndTell(
   root: string,
   terminal: Terminal,
 ): Promise<StartedServers> {
-  const names = servers.filter(({ off }) => off === null).map(({ name }) => name);
-  if (names.length > 0) terminal.status(`… starting ${visible(names.join(", "))}`);
+  const names = namesToStart(servers);
+  if (names !== "") terminal.status(`… starting ${names}`);
   const started = await startServers(servers, root);
   terminal.status(null);
   for (const note of serverNotes(started))

@@ -12,7 +12,7 @@ import { exitCodes } from "../exit.js";
 import { homeOf } from "../home.js";
 import { serverLine, serverRecord } from "../mcp/server-line.js";
 import { folderServersName, isServerName, readServersFile, shownServer, userServersName } from "../mcp/servers-file.js";
-import { type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
+import { findServer, type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
 import { connect, reasonOf } from "../mcp/start-servers.js";
 import type { Terminal } from "../terminal.js";
 import { counted, oneLine, visible } from "../text.js";
@@ -154,10 +154,8 @@ export async function test(name: string, options: McpServersOptions, terminal: T
   }
 }
 
-/** Of two of one name, the one that is started. */
 function serverNamed(name: string, servers: readonly ServerInForce[]): ServerInForce {
-  const all = servers.filter((server) => server.name === name);
-  const found = all.find(({ off }) => off === null) ?? all[0];
+  const found = findServer(name, servers);
   if (found !== undefined) return found;
   const names = servers.map((server) => server.name).join(", ");
   throw new PawlError(

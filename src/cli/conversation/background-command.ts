@@ -6,12 +6,13 @@
  */
 import type { Agent, Store } from "../../index.js";
 import type { BackgroundProcesses, EarlierProcess } from "../../tools/index.js";
-import { type Line, lineOf, linesOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
-import { cut, duration, oneLine, visible } from "../text.js";
+import { cut, duration, oneLine } from "../text.js";
 import { dataPart } from "./attachments.js";
 import type { CommandContext } from "./session-commands.js";
 import type { SessionControl } from "./session-control.js";
+import { showWhole } from "./show-whole.js";
 
 type Found = {
   readonly number: number;
@@ -86,12 +87,10 @@ function choicesOf({ number, command, isRunning, earlier }: Found): readonly Cho
 const mostLines = 200;
 
 async function showOutput({ number, earlier }: Found, context: CommandContext): Promise<void> {
-  const { background, sessionId, redaction, say, page } = context;
+  const { background, sessionId, say } = context;
   const output = earlier === null ? background.output(sessionId, number) : null;
   if (output === null) return say([lineOf("Its output ended with the program that had started it.", "dim")]);
-  const text = visible(redaction.text(output));
-  if (await page(text)) return;
-  say([lineOf(`process ${number}:`, "dim"), ...linesOf(text === "" ? "(no output yet)" : text).slice(-mostLines)]);
+  await showWhole(context, { title: `process ${number}`, text: output, mostLines, empty: "(no output yet)" });
 }
 
 async function stopProcess({ number, isRunning, earlier }: Found, context: CommandContext): Promise<void> {

@@ -23,7 +23,7 @@ type Part = readonly [name: string, tokens: number];
 export async function context({ agent, store, sessionId, columns, say }: CommandContext): Promise<void> {
   const request = await lastRequest(store, sessionId);
   if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
-  const { sources, counted: fromProvider } = await lastStep(store, sessionId);
+  const { sources, fromProvider } = await lastStep(store, sessionId);
   const parts: readonly Part[] = [
     ...promptParts(request.systemPrompt ?? "", sources),
     [counted(request.tools.length, "tool"), estimateTokens(JSON.stringify(request.tools))],
@@ -69,21 +69,21 @@ type LastStep = {
   /** The texts of files that its run goes by. */
   readonly sources: Sources;
   /** The tokens that its provider counted; null if nobody has said. */
-  readonly counted: number | null;
+  readonly fromProvider: number | null;
 };
 
 async function lastStep(store: Store, sessionId: string): Promise<LastStep> {
   let runId: string | null = null;
   let sources: Sources = [];
-  let counted: number | null = null;
+  let fromProvider: number | null = null;
   for await (const step of traceRecords(store, sessionId, "step")) {
     // The first step of a run names the texts for all of them.
     if (step.runId !== runId) sources = [];
     runId = step.runId;
     sources = step.sources ?? sources;
-    counted = step.attempts.at(-1)?.usage?.inputTokens ?? counted;
+    fromProvider = step.attempts.at(-1)?.usage?.inputTokens ?? fromProvider;
   }
-  return { sources, counted };
+  return { sources, fromProvider };
 }
 
 /** The prompt of the agent, and the texts of files below it, each by its share of the bytes. */

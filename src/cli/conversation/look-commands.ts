@@ -3,16 +3,17 @@
  */
 import { textOfOutput } from "../../core/index.js";
 import { type Message, PawlError, type Store, type ToolOutput, textOf, traceSession } from "../../index.js";
-import { type Line, lineOf, linesOf, spanOf } from "../screen/line.js";
-import { counted, visible } from "../text.js";
+import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { counted } from "../text.js";
 import { plainText } from "../text-style.js";
 import { waterfall } from "../waterfall.js";
 import { codeBlocks } from "./code-blocks.js";
 import type { CommandContext } from "./session-commands.js";
+import { showWhole } from "./show-whole.js";
 
 /** Shows the whole output of a call; 1 is the last one. */
 export async function output(context: CommandContext, words: string): Promise<void> {
-  const { agent, sessionId, store, redaction, say, page } = context;
+  const { agent, sessionId, store, say } = context;
   const number = numberOf(words, "/output");
   const results: { readonly name: string; readonly output: ToolOutput }[] = [];
   if ((await store.describe(sessionId)) !== null)
@@ -20,12 +21,9 @@ export async function output(context: CommandContext, words: string): Promise<vo
       if (event.type === "tool_result") results.push(event);
   const found = results.at(-number);
   if (found === undefined) throw new PawlError("bad_input", `This session has ${counted(results.length, "output")}.`);
-  const text = visible(redaction.text(await wholeOutput(store, sessionId, found.output)));
-  if (await page(text)) return;
-  const lines = linesOf(text);
-  say([lineOf(`${found.name}:`, "dim"), ...lines.slice(-mostLines)]);
-  if (lines.length > mostLines)
-    say([lineOf(`${counted(lines.length - mostLines, "line")} above: set PAGER to see all.`, "dim")]);
+  const text = await wholeOutput(store, sessionId, found.output);
+  const above = await showWhole(context, { title: found.name, text, mostLines });
+  if (above > 0) say([lineOf(`${counted(above, "line")} above: set PAGER to see all.`, "dim")]);
 }
 
 const mostLines = 1_000;

@@ -4,11 +4,13 @@
  */
 import { PawlError } from "../../index.js";
 import { serverLine } from "../mcp/server-line.js";
+import { findServer } from "../mcp/servers-in-force.js";
 import { type StartedServer, serverNotes } from "../mcp/start-servers.js";
-import { type Line, lineOf, linesOf, wrapLine } from "../screen/line.js";
-import { counted, oneLine, visible } from "../text.js";
+import { type Line, lineOf, wrapLine } from "../screen/line.js";
+import { counted, oneLine } from "../text.js";
 import { listedLines } from "./listed-lines.js";
 import { beginAnew, type CommandContext, hasToWait, isAtWork } from "./session-commands.js";
+import { showWhole } from "./show-whole.js";
 import { wrappedNote } from "./view-lines.js";
 
 /** @param words nothing, `log NAME` or `restart NAME` */
@@ -29,11 +31,10 @@ export async function mcpServers(context: CommandContext, words: string): Promis
 /** What starts a server again. */
 export const retry = "/mcp restart";
 
-/** The server that is meant: the only one, if none is named. Of two of one name, the one that is started. */
+/** The server that is meant: the only one, if none is named. */
 function serverNamed({ servers }: CommandContext, name: string): StartedServer {
   const { all } = servers;
-  const meant = all.filter((one) => one.name === name || (name === "" && all.length === 1));
-  const found = meant.find(({ off }) => off === null) ?? meant[0];
+  const found = name === "" && all.length === 1 ? all[0] : findServer(name, all);
   if (found !== undefined) return found;
   const names = all.length === 0 ? "There is none." : `There are: ${all.map((one) => one.name).join(", ")}.`;
   const what = name === "" ? "Say which MCP server." : `There is no MCP server ${JSON.stringify(name)} here.`;
@@ -72,17 +73,13 @@ function list({ servers, say, redaction, columns }: CommandContext): void {
 /** Lines of a log that are shown if there is no pager. */
 const mostLines = 200;
 
-async function showLog(
-  { say, page, redaction }: CommandContext,
-  { name, transport, log }: StartedServer,
-): Promise<void> {
-  const text = visible(redaction.text(log()));
+async function showLog(context: CommandContext, { name, transport, log }: StartedServer): Promise<void> {
+  const text = log();
   if (text === "") {
     const why = transport?.type === "http" ? "is reached over HTTP: its log is where it runs" : "has written nothing";
-    return say([lineOf(`The MCP server ${name} ${why}.`, "dim")]);
+    return context.say([lineOf(`The MCP server ${name} ${why}.`, "dim")]);
   }
-  if (await page(text)) return;
-  say([lineOf(`${name}:`, "dim"), ...linesOf(text).slice(-mostLines)]);
+  await showWhole(context, { title: name, text, mostLines });
 }
 
 async function restart(context: CommandContext, { name, off }: StartedServer): Promise<void> {

@@ -2,9 +2,8 @@
  * The MCP servers of a conversation. They outlive a session, because all sessions work on the same folder.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
+import { namesToStart, type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
 import { noServers, restartServer, type StartedServers, startServers } from "../mcp/start-servers.js";
-import { visible } from "../text.js";
 import type { FolderTrust } from "../trust/trust.js";
 
 export type PresentServers = {
@@ -29,10 +28,10 @@ export function createPresentServers(home: string, onStart: (names: string, skip
     async start(root, trust) {
       const wanted = serversInForce({ root, home }, trust);
       if (isDeepStrictEqual(wanted, inForce)) return;
-      const names = wanted.filter(({ off }) => off === null).map(({ name }) => name);
+      const names = namesToStart(wanted);
       const skipped = new AbortController();
       const skip = () => skipped.abort(new Error("it had not answered when you went on without it"));
-      if (names.length > 0) onStart(visible(names.join(", ")), skip);
+      if (names !== "") onStart(names, skip);
       await present.close();
       inForce = wanted;
       present = await startServers(wanted, root, skipped.signal);

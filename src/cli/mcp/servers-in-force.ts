@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { McpTransport } from "../../tools/mcp/index.js";
 import { configurationOf } from "../configuration-folder.js";
 import type { Environment } from "../home.js";
+import { visible } from "../text.js";
 import { type FolderTrust, folderTrust, isTrusted } from "../trust/trust.js";
 import { folderServersName, readServersFile, userServersName } from "./servers-file.js";
 
@@ -47,4 +48,20 @@ export function serversInForce(
       return { name, scope: "folder", path: trust.servers?.path ?? "", transport, off };
     }),
   ];
+}
+
+/** The server of a name. Of two of one name, the one that is started. */
+export function findServer<Server extends ServerInForce>(name: string, servers: readonly Server[]): Server | undefined {
+  const all = servers.filter((server) => server.name === name);
+  return all.find(({ off }) => off === null) ?? all[0];
+}
+
+/** The names of those that are started, safe to show; empty if there are none. */
+export function namesToStart(servers: readonly ServerInForce[]): string {
+  return visible(
+    servers
+      .filter(({ off }) => off === null)
+      .map(({ name }) => name)
+      .join(", "),
+  );
 }
