@@ -31,7 +31,7 @@ export async function context({ agent, store, sessionId, columns, say }: Command
   ];
   const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
   say([
-    lineOf("What the model was sent last, by our estimate:", "dim"),
+    ...wrappedNote("What the model was sent last, by our estimate:", columns(), "dim"),
     ...[...parts, ["all", total] as const].map((part) => partLine(part, total)),
     ...(fromProvider === null
       ? []
@@ -40,10 +40,11 @@ export async function context({ agent, store, sessionId, columns, say }: Command
   ]);
 }
 
+/** A row fits into 40 columns. */
 function partLine([name, tokens]: Part, total: number): Line {
   return [
-    spanOf(`  ${name.padEnd(22)}`, "dim"),
-    spanOf(`${tokens.toLocaleString("en-US").padStart(9)} tokens`),
+    spanOf(`  ${name.padEnd(18)}`, "dim"),
+    spanOf(`${tokens.toLocaleString("en-US").padStart(7)} tokens`),
     spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
   ];
 }
