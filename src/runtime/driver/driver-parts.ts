@@ -45,7 +45,8 @@ export type Driver = Omit<DriverOptions, "keeper"> & {
   /** The effects that a state wants, computed once per state. */
   wanted: { readonly in: State; readonly effects: readonly Effect[] };
   pending: PendingCommit[];
-  flushing: boolean;
+  /** The commits under way, null if there are none. It resolves when the store has answered, also if the driver closes before. */
+  flushing: Promise<void> | null;
   closed: boolean;
   /** Why it closed; null before that. */
   closing: Closing | null;

@@ -76,7 +76,7 @@ export function createDriver(options: DriverOptions): Driver {
     taken: null,
     wanted: { in: state, effects: effects(state) },
     pending: [],
-    flushing: false,
+    flushing: null,
     closed: false,
     closing: null,
     draining: null,
@@ -99,9 +99,8 @@ export function dispatch(driver: Driver, events: Events, ids: Ids = {}): Promise
 function add(driver: Driver, addition: PendingCommit): void {
   if (driver.closed) leaveOut(driver, addition);
   else driver.pending.push(addition);
-  if (driver.closed || driver.flushing) return;
-  queueMicrotask(() => flush(driver));
-  driver.flushing = true;
+  if (driver.closed) return;
+  driver.flushing ??= Promise.resolve().then(() => flush(driver));
 }
 
 async function flush(driver: Driver): Promise<void> {
@@ -126,7 +125,7 @@ async function flush(driver: Driver): Promise<void> {
   } catch (error) {
     close(driver, { type: "broken", error });
   }
-  driver.flushing = false;
+  driver.flushing = null;
   if (driver.closed) for (const one of driver.pending.splice(0)) leaveOut(driver, one);
 }
 
@@ -335,7 +334,7 @@ export function close(driver: Driver, closing: Closing, reason: () => unknown = 
  * itself.
  */
 export function lose(driver: Driver): void {
-  if (!driver.flushing) close(driver, { type: "interrupted", reason: "lease_lost" });
+  if (driver.flushing === null) close(driver, { type: "interrupted", reason: "lease_lost" });
 }
 
 const nothingWritten: WriteResult = { type: "committed" };

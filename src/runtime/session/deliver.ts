@@ -253,7 +253,7 @@ export function resume(
 /** Whether a driver that was opened just now has found neither a message nor a run to carry on. */
 function hasNothingToDo({ state, pending, flushing, wanted }: Driver): boolean {
   const isAtRest = isResting(state) && wanted.effects.length === 0 && startQueued(state).length === 0;
-  return isAtRest && pending.length === 0 && !flushing;
+  return isAtRest && pending.length === 0 && flushing === null;
 }
 
 /**

@@ -48,6 +48,8 @@ export type LocalSession = Broadcast &
   Turns & {
     readonly parts: CompiledAgent;
     readonly place: SessionHost;
+    /** The epoch of the last lease that was claimed here; 0 before the first. */
+    epoch: number;
     driver: Driver | null;
     opening: Promise<"driving" | "held"> | null;
     following: Following | null;
@@ -83,6 +85,7 @@ export function createLocalSession(sessionId: string, parts: CompiledAgent, plac
     tracing: parts.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, parts) : null,
     toldUpTo: 0,
     lastTurn: null,
+    epoch: 0,
     driver: null,
     opening: null,
     following: null,
@@ -154,6 +157,7 @@ async function claim(live: LocalSession): Promise<"driving" | "held"> {
   const claimed = await store.claim(sessionId, { holder, now: claimedAt.wall, leaseMs, isDead });
   if (claimed.type === "claimed" && live.drained) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || live.drained) return "held";
+  live.epoch = claimed.lease.epoch;
   live.following?.stop();
   try {
     const state = claimed.state ?? initialState;
@@ -223,8 +227,10 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
   );
 }
 
-function committed(live: LocalSession, { state, transcript }: Driver, steps: readonly CommittedEntry[]): void {
-  broadcastCommitted(live, steps, transcript);
+function committed(live: LocalSession, driver: Driver, steps: readonly CommittedEntry[]): void {
+  const { state, transcript, kept } = driver;
+  // A driver that closed during a commit keeps the session here until the answer. The next one may have told of later entries.
+  if (kept.lease.epoch === live.epoch) broadcastCommitted(live, steps, transcript);
   if (steps.some(({ entry }) => entry.event.type === "tool_waiting"))
     void takeUpChildren(state, familyIn(live.parts, state), { atWork: true });
   const parent = state.session?.parent;
@@ -240,10 +246,11 @@ function late({ lastClosing, parts, place, sessionId }: LocalSession, event: Eve
 
 function closed(live: LocalSession, driver: Driver, closing: Closing): void {
   const { parts, place } = live;
-  const { state, transcript, kept } = driver;
+  const { state, transcript, kept, flushing } = driver;
   dropLease(place.keeper, kept);
   unwatchInbox(place.inboxes, driver);
   if (closing.type !== "parked") void releaseLease(parts.store, kept.lease);
+  if (closing.type !== "parked" && flushing !== null) void using(live, () => flushing);
   live.driver = null;
   live.memory = null;
   live.lastClosing = closing;
