@@ -91,6 +91,12 @@ export const aStore: OptionRule = {
   wanted: "a store, such as `await openSqliteStore(…)` gives",
 };
 
+/** Of any realm, or of a library: nothing but what Pawl uses is asked of it. */
+export const aSignal: OptionRule = {
+  takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+  wanted: "an AbortSignal",
+};
+
 export const trueOrFalse: OptionRule = { takes: (value) => typeof value === "boolean", wanted: "true or false" };
 
 export const someText: OptionRule = { takes: (value) => typeof value === "string" && value !== "", wanted: "a text" };

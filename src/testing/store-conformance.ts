@@ -11,6 +11,7 @@ import { askingSessions } from "./conformance/asking.js";
 import type { Case, ConformanceCase, StoreUnderTest } from "./conformance/bench.js";
 import { committing, logs, together } from "./conformance/commits.js";
 import { contents } from "./conformance/content.js";
+import { inItsTime } from "./conformance/in-its-time.js";
 import { consuming, posting, recording, takenIds } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
 import { dueSessions, listing } from "./conformance/lists.js";
@@ -69,9 +70,9 @@ export function storeConformance(open: () => Promise<StoreUnderTest>): readonly 
       verifies,
       run: async () => {
         const opened = await open();
-        const store = inItsTime(opened.store, opened);
+        const store = inItsTime(opened.store, opened.setClock);
         const other = async (one: Promise<Store> | undefined) =>
-          one === undefined ? store : inItsTime(await one, opened);
+          one === undefined ? store : inItsTime(await one, opened.setClock);
         try {
           await check({
             store,
@@ -84,34 +85,4 @@ export function storeConformance(open: () => Promise<StoreUnderTest>): readonly 
       },
     })),
   );
-}
-
-/** Sets the store's own clock before each operation that is given a time. */
-function inItsTime(store: Store, { setClock }: StoreUnderTest): Store {
-  if (setClock === undefined) return store;
-  const timed: Partial<Store> = {
-    claim: async (sessionId, options) => {
-      await setClock(options.now);
-      return store.claim(sessionId, options);
-    },
-    renew: async (leases, now, leaseMs) => {
-      await setClock(now);
-      return store.renew(leases, now, leaseMs);
-    },
-    due: async (now, limit, isDead) => {
-      await setClock(now);
-      return store.due(now, limit, isDead);
-    },
-    delete: async (sessionId, options) => {
-      await setClock(options.now);
-      return store.delete(sessionId, options);
-    },
-  };
-  // The store may be an instance of a class, whose methods need `this`.
-  return new Proxy(store, {
-    get(target, name: keyof Store) {
-      const member = timed[name] ?? target[name];
-      return typeof member === "function" && timed[name] === undefined ? member.bind(target) : member;
-    },
-  });
 }

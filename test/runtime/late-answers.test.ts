@@ -53,7 +53,9 @@ describe("a commit that is answered when the next driver has gone on", () => {
     await late.written;
     late.inboxFails = true;
     // Somebody else sends a message, so that the driver looks into the inbox.
-    await createAgent({ model: createScriptedModel([]), tools: [gate.tool], store }).session("s").steer("And the step.");
+    await createAgent({ model: createScriptedModel([]), tools: [gate.tool], store })
+      .session("s")
+      .steer("And the step.");
     expect(await run).toMatchObject({ status: "interrupted", reason: "store_failed" });
 
     expect(await session.resume()).toMatchObject({ status: "completed", text: "Minded." });

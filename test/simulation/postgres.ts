@@ -3,6 +3,7 @@
  */
 import type { Store } from "../../src/ports/store.js";
 import { migrate, openPostgresStore, type PostgresQuery } from "../../src/stores/postgres/index.js";
+import { inItsTime } from "../../src/testing/conformance/in-its-time.js";
 
 /** Makes the tables. @returns what opens a store on them, after the one before it was closed */
 export async function prepareSimulatedPostgres(pool: PostgresQuery): Promise<() => Promise<Store>> {
@@ -15,29 +16,6 @@ export async function prepareSimulatedPostgres(pool: PostgresQuery): Promise<() 
   const setClock = (now: number) => pool.query("UPDATE public.clock SET ms = $1", [now]);
   return async () => {
     for (const table of ["sessions", "commits", "messages", "blobs"]) await pool.query(`DELETE FROM pawl.${table}`);
-    return inTimeOf(await openPostgresStore({ pool }), setClock);
-  };
-}
-
-/** A store whose server is told the time with each operation that goes by the clock of leases. */
-function inTimeOf(store: Store, setClock: (now: number) => Promise<unknown>): Store {
-  return {
-    ...store,
-    claim: async (sessionId, options) => {
-      await setClock(options.now);
-      return store.claim(sessionId, options);
-    },
-    renew: async (leases, now, leaseMs) => {
-      await setClock(now);
-      return store.renew(leases, now, leaseMs);
-    },
-    due: async (now, limit, isDead) => {
-      await setClock(now);
-      return store.due(now, limit, isDead);
-    },
-    delete: async (sessionId, options) => {
-      await setClock(options.now);
-      return store.delete(sessionId, options);
-    },
+    return inItsTime(await openPostgresStore({ pool }), setClock);
   };
 }

@@ -7,6 +7,7 @@ import {
   anObject,
   anyText,
   anything,
+  aSignal,
   checkOptions,
   type OptionRule,
   type OptionTable,
@@ -23,11 +24,6 @@ import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
-
-export const aSignal: OptionRule = {
-  takes: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
-  wanted: "an AbortSignal",
-};
 
 const localRules: OptionTable<LocalOptions> = { output: anything, stopWhen: anything, dependencyOverrides: anObject };
 

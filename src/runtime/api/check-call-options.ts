@@ -5,6 +5,7 @@ import {
   aFunction,
   anyText,
   anything,
+  aSignal,
   checkOptions,
   numberFrom,
   type OptionTable,
@@ -14,7 +15,6 @@ import {
 } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { AbortOptions, AnswerOptions } from "../agent/answer-types.js";
-import { aSignal } from "../agent/check-run-options.js";
 import type { ReplayOptions } from "../agent/replay-types.js";
 import type { EventsOptions, OneSessionOptions } from "../agent/stream-types.js";
 

@@ -1,7 +1,7 @@
 /**
  * A compaction that a person asks for, outside of the runs of a session.
  */
-import { anyText, checkOptions, type OptionTable } from "../../check-options.js";
+import { anyText, aSignal, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { Fault } from "../../core/data/message.js";
@@ -10,7 +10,6 @@ import { isWaiting, type State } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import type { MakeId } from "../../ports/clock.js";
-import { aSignal } from "../agent/check-run-options.js";
 import type { EventsOptions, StreamItem } from "../agent/stream-types.js";
 import { checkWords } from "./check-answer.js";
 

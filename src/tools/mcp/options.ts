@@ -8,8 +8,8 @@ import {
   aList,
   anObject,
   anything,
+  aSignal,
   checkOptions,
-  type OptionRule,
   type OptionTable,
   oneOf,
   someText,
@@ -94,8 +94,6 @@ export type McpServerOptions = {
   /** Called with what a server that is a program writes to its standard error, piece by piece. */
   readonly onStderr?: (text: string) => void;
 };
-
-const aSignal: OptionRule = { takes: (value) => value instanceof AbortSignal, wanted: "an AbortSignal" };
 
 const serverRules: OptionTable<McpServerOptions> = {
   name: anything,
