@@ -8,6 +8,7 @@ import { createWorld, jsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type PersonOptions } from "./pseudo-terminal.js";
+import { throughPager } from "./talking.js";
 
 async function talking(world: World, script: Script, options: PersonOptions = {}) {
   const server = await startProviderServer("openai-chat", script);
@@ -140,10 +141,8 @@ test("/context, /copy, /output, /todo and /trace show what the session has", ver
   expect(person.bytes()).toContain(`\x1b]52;c;${Buffer.from("npm test").toString("base64")}\x07`);
   person.type("/todo\r");
   await person.sees(/\[x\] Read the file\n\[>\] Mend it/);
-  person.type("/output\r");
-  await expect
-    .poll(() => existsSync(join(world.root, "paged")) && readFileSync(join(world.root, "paged"), "utf8"))
-    .toContain("pager.sh");
+  await throughPager(person, "/output\r");
+  expect(readFileSync(join(world.root, "paged"), "utf8")).toContain("pager.sh");
   person.type("/trace\r");
   await person.sees(/list_files[\s\S]*█/);
 });

@@ -8,7 +8,7 @@ import { createGate, createWorld, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
-import { talking } from "./talking.js";
+import { talking, throughPager } from "./talking.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
@@ -87,8 +87,8 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     const before = person.bytes().length;
     person.type("\x0c");
     await expect.poll(() => person.bytes().slice(before)).toContain("ready");
-    person.type("\x0f");
-    await expect.poll(() => existsSync(join(world.root, "paged"))).toBe(true);
+    await throughPager(person, "\x0f");
+    expect(existsSync(join(world.root, "paged"))).toBe(true);
     person.type("/keys\r");
     await person.sees(/Alt-↑\n +takes the last queued message back/);
   });

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
 import { openPawl } from "./pseudo-terminal.js";
-import { talking } from "./talking.js";
+import { talking, throughPager } from "./talking.js";
 
 const working = resolve(import.meta.dirname, "../fixtures/mcp-server.mjs");
 const secret = "hunter2hunter2";
@@ -44,7 +44,7 @@ test("a server that could not be started is started again, and the same session 
   await person.sees(/Nothing to look at\.[\s\S]*ready/);
   person.type("/mcp restart notes\r");
   await person.sees(/Starting notes again…[\s\S]*cannot be reached/);
-  person.type("/mcp log\r");
+  await throughPager(person, "/mcp log\r");
   await person.sees(/start 2, the token is \[redacted\]\s+settings: no such file/);
   writeFileSync(join(world.root, "settings"), "");
   person.type("/mcp restart\r");

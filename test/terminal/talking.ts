@@ -1,10 +1,10 @@
 /**
  * A conversation in a pseudo-terminal with a local server that plays the model.
  */
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
-import { openPawl } from "./pseudo-terminal.js";
+import { openPawl, type Person } from "./pseudo-terminal.js";
 
 /** @param more variables of the environment */
 export async function talking(
@@ -19,4 +19,11 @@ export async function talking(
   const person = openPawl(world, ["--model", "openai-compatible/test", ...args], { rows: 40, env });
   await person.sees("ready");
   return { person, server, env };
+}
+
+/** Types what opens a pager, and waits until Pawl has the terminal again: it does not get what is typed before. */
+export async function throughPager(person: Person, keys: string): Promise<void> {
+  const before = person.bytes().length;
+  person.type(keys);
+  await expect.poll(() => person.bytes().slice(before), { timeout: 30_000 }).toContain("\x1b[?2004h");
 }
