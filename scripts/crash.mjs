@@ -124,6 +124,8 @@ async function runAll(jobs) {
   const finished = jobs.flatMap((job) => kept?.answerOf(job) ?? []);
   const waiting = jobs.filter((job) => kept?.answerOf(job) === undefined);
   if (finished.length > 0) console.error(`${finished.length} of ${jobs.length} parts were done before.`);
+  // A signal alone would end the process without its handlers of "exit", and these end the server.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
   const server = hasPostgres ? await startPostgres(["fsync=off", "max_connections=50"]) : null;
   const workOff = async () => {
     const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url), { workerData: { url: server?.url } });

@@ -156,8 +156,11 @@ export async function startPgBouncer(server, { poolSize = 2 } = {}) {
 /** Resolves to the process when it has said that it is ready. */
 async function startProgram(file, parameters, cwd, ready) {
   const child = spawn(file, parameters, { ...serverUser(), cwd, stdio: ["ignore", "ignore", "pipe"] });
-  // A process that ends without closing its servers leaves none behind.
-  const end = () => child.kill("SIGKILL");
+  // A process that ends without closing its servers leaves neither them nor their files behind.
+  const end = () => {
+    child.kill("SIGKILL");
+    rmSync(cwd, { recursive: true, force: true, maxRetries: 10 });
+  };
   process.once("exit", end);
   child.once("exit", () => process.off("exit", end));
   await new Promise((resolve, reject) => {
