@@ -8,7 +8,7 @@
  *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
  *     npm run soak -- --write          also writes its figures into docs/reliability.md, those of each Node in a place of their own
  *
- * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed.
+ * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed. The two get fewer seeds: up to 10,000 and 2,000.
  *
  * A soak that was stopped goes on where it was, as long as the code is the same: what is done is kept in `temp`.
  *
@@ -30,8 +30,15 @@ const hasPostgres = postgresPrograms() !== null;
 if (!hasPostgres)
   console.error("PostgreSQL is not installed, so it is left out. On Debian: apt-get install postgresql");
 const stores = ["memory", "SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])];
-/** A seed takes longer on a disk and on a server, and what it finds is mostly not the store's: one of so many is run there. */
-const seedsApart = { memory: 1, SQLite: 20, PostgreSQL: 100 };
+/**
+ * A seed takes longer on a disk and on a server, and what it finds is mostly not the store's: one of so many is run there, and no more
+ * than so many. Crashes at every await are played on each store.
+ */
+const seedsOn = {
+  memory: { apart: 1, most: Number.POSITIVE_INFINITY },
+  SQLite: { apart: 20, most: 10_000 },
+  PostgreSQL: { apart: 100, most: 2_000 },
+};
 const mostFailures = 3;
 const seedsInJob = 100;
 /** A store keeps the sessions of all plays of a job, and thousands of the largest scenario fill the memory. */
@@ -110,7 +117,8 @@ function jobsOf() {
         for (let seed = 1; seed <= (store === "PostgreSQL" ? 1 : 5_000 / samplesInJob); seed += 1)
           jobs.push({ kind: "sample", store, scenario, count: samplesInJob, seed });
   for (const store of stores.toReversed()) {
-    const count = Math.ceil(seeds / seedsApart[store]);
+    const { apart, most } = seedsOn[store];
+    const count = Math.min(Math.ceil(seeds / apart), most);
     for (let from = 1; from <= count; from += seedsInJob)
       jobs.push({ kind: "seeds", store, from, until: Math.min(from + seedsInJob, count + 1) });
   }
