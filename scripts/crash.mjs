@@ -8,7 +8,7 @@
  *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
  *     npm run soak -- --write          also writes its figures into docs/reliability.md, those of each Node in a place of their own
  *
- * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed. The two get fewer seeds: up to 10,000 and 2,000.
+ * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed. The last two get fewer seeds.
  *
  * A soak that was stopped goes on where it was, as long as the code is the same: what is done is kept in `temp`.
  *
@@ -31,8 +31,8 @@ if (!hasPostgres)
   console.error("PostgreSQL is not installed, so it is left out. On Debian: apt-get install postgresql");
 const stores = ["memory", "SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])];
 /**
- * A seed takes longer on a disk and on a server, and what it finds is mostly not the store's: one of so many is run there, and no more
- * than so many. Crashes at every await are played on each store.
+ * A seed takes longer on a disk and on a server, and what it finds is mostly not the store's. So there is one seed for each `apart` on
+ * memory, and `most` is the largest number. Crashes at every await are played on each store.
  */
 const seedsOn = {
   memory: { apart: 1, most: Number.POSITIVE_INFINITY },
