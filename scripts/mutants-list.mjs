@@ -92,6 +92,13 @@ export const mutants = [
     check: "seeds",
   },
   {
+    name: "a look at the inbox that is answered late shows its messages again",
+    file: "src/runtime/driver/inbox-looks.ts",
+    find: "messages.filter(({ id }) => !look.has(id))",
+    replace: "messages",
+    check: "seeds",
+  },
+  {
     name: "the inbox is consumed twice, in SQLite",
     file: "src/stores/sqlite/sessions.ts",
     find: "for (const id of consume) statements.consume.run(head.id, id);",

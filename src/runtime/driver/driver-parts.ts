@@ -15,6 +15,7 @@ import type { Signalled } from "../subscribers/run-signals.js";
 import type { Hold, ProcessMemory, Recorder } from "../work/effect-context.js";
 import type { PendingCommit } from "./batch.js";
 import type { Committer } from "./committer.js";
+import type { InboxLooks } from "./inbox-looks.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 
 export type DriverOptions = Omit<Committer, "hold"> & {
@@ -34,27 +35,26 @@ export type DriverOptions = Omit<Committer, "hold"> & {
   readonly onLate: (event: EventBody) => void;
 };
 
-export type Driver = Omit<DriverOptions, "keeper"> & {
-  readonly hold: Hold;
-  /** How effects commit something before they settle. */
-  readonly recorder: Recorder;
-  /** The effects in flight, by key. */
-  readonly jobs: Map<string, Job>;
-  /** The ids of inbox messages that are being committed. */
-  taken: Set<string> | null;
-  /** The effects that a state wants, computed once per state. */
-  wanted: { readonly in: State; readonly effects: readonly Effect[] };
-  pending: PendingCommit[];
-  /** The commits under way, null if there are none. It resolves when the store has answered, also if the driver closes before. */
-  flushing: Promise<void> | null;
-  closed: boolean;
-  /** Why it closed; null before that. */
-  closing: Closing | null;
-  /** Set during a shutdown. Called when no effect runs any more. */
-  draining: (() => void) | null;
-  /** Whether the lease is being given back: another process may have it before the store has answered. */
-  released: boolean;
-};
+export type Driver = Omit<DriverOptions, "keeper"> &
+  InboxLooks & {
+    readonly hold: Hold;
+    /** How effects commit something before they settle. */
+    readonly recorder: Recorder;
+    /** The effects in flight, by key. */
+    readonly jobs: Map<string, Job>;
+    /** The effects that a state wants, computed once per state. */
+    wanted: { readonly in: State; readonly effects: readonly Effect[] };
+    pending: PendingCommit[];
+    /** The commits under way, null if there are none. It resolves when the store has answered, also if the driver closes before. */
+    flushing: Promise<void> | null;
+    closed: boolean;
+    /** Why it closed; null before that. */
+    closing: Closing | null;
+    /** Set during a shutdown. Called when no effect runs any more. */
+    draining: (() => void) | null;
+    /** Whether the lease is being given back: another process may have it before the store has answered. */
+    released: boolean;
+  };
 
 export type Job = {
   readonly cancellation: Cancellation;

@@ -45,6 +45,7 @@ import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } 
 import { commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
 import type { Driver, DriverOptions, Job } from "./driver-parts.js";
+import { beginLook, endLook, noLooks, noteConsumed, takeFresh } from "./inbox-looks.js";
 import { holdOf } from "./lease-keeper.js";
 import { readInbox } from "./read-inbox.js";
 import { createRecorder } from "./recorder.js";
@@ -74,6 +75,7 @@ export function createDriver(options: DriverOptions): Driver {
     onLate: options.onLate,
     jobs: new Map(),
     taken: null,
+    looks: noLooks,
     wanted: { in: state, effects: effects(state) },
     pending: [],
     flushing: null,
@@ -153,8 +155,7 @@ function continueAfter(
     if (written.type === "inbox_not_empty") void wake(driver);
   }
   if (driver.questions.size > 0 && !hasCalls(driver.state)) driver.questions.clear();
-  for (const id of consume) driver.taken?.delete(id);
-  if (driver.taken?.size === 0) driver.taken = null;
+  noteConsumed(driver, consume);
   for (const { settled } of batch) if (settled !== undefined) retire(driver, settled);
   cancelUnwanted(driver, batch, driver.state, reason);
   startMissing(driver);
@@ -297,6 +298,7 @@ function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void
  */
 export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
+  const look = beginLook(driver);
   let messages: readonly InboxMessage[];
   try {
     messages = await readInbox(driver);
@@ -304,16 +306,14 @@ export async function wake(driver: Driver): Promise<boolean> {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;
   }
-  void takeMessages(driver, messages);
+  void takeMessages(driver, endLook(driver, look, messages));
   return dispatch(driver, () => []);
 }
 
 /** Commits messages of the inbox, each once. */
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
-  const fresh = messages.filter(({ id }) => driver.taken?.has(id) !== true);
-  for (const { id } of fresh) driver.taken = (driver.taken ?? new Set()).add(id);
   await Promise.all(
-    fresh.map((one) =>
+    takeFresh(driver, messages).map((one) =>
       dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts, state)), { consume: one.id }),
     ),
   );

@@ -95,11 +95,14 @@ function failure(world: World, process: Process, what: string): PawlError {
   return new PawlError("store_failed", `The simulated store failed at '${what}'. Try again.`);
 }
 
-/** A request that only reads: one turn. */
+/** A request that only reads: one turn, and another one if its answer comes late. */
 async function look<Result>(world: World, process: Process, what: string, act: () => Promise<Result>): Promise<Result> {
+  const { chance, faults } = world;
   await world.turn(process, what);
-  if (world.chance.happens(world.faults.fails)) throw failure(world, process, what);
-  return await world.include(act());
+  if (chance.happens(faults.fails)) throw failure(world, process, what);
+  const result = await world.include(act());
+  if (faults.late?.chance.happens(faults.late.probability) === true) await world.turn(process, `${what} answered`);
+  return result;
 }
 
 /** A request that writes: a turn until it arrives, and one until its answer does. */

@@ -22,9 +22,11 @@ export type StoreFaults = {
   readonly busy: number;
   /** A commit arrives twice. */
   readonly twice: number;
+  /** What was read is given later, when others may have written; null for never. */
+  readonly late: { readonly chance: Chance; readonly probability: number } | null;
 };
 
-export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0 };
+export const noFaults: StoreFaults = { fails: 0, lost: 0, busy: 0, twice: 0, late: null };
 
 export type Process = {
   readonly name: string;

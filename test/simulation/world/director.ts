@@ -62,6 +62,8 @@ export type OwnHabits = {
   readonly watching: Chance | null;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
   readonly hasSlowSchemas: boolean;
+  /** What is read of the store is given late now and then. */
+  readonly late: StoreFaults["late"];
 };
 
 export function ownHabitsOf(seed: number): OwnHabits {
@@ -69,6 +71,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
   const watching = createChance(seed ^ 0x27d4eb2f);
   const asking = createChance(seed ^ 0x165667b1);
   const renaming = createChance(seed ^ 0x2c1b3c6d);
+  const late = createChance(seed ^ 0x4cf5ad43);
   return {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
     family: familyHabitsOf(family),
@@ -76,6 +79,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
     watching: watching.happens(0.5) ? watching : null,
     asking: asking.happens(0.3) ? asking : null,
     renaming: renaming.happens(0.2) ? renaming : null,
+    late: late.happens(0.4) ? { chance: late, probability: late.pick([0.1, 0.5]) } : null,
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
     extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
   };
@@ -88,6 +92,7 @@ export const noOwnHabits: OwnHabits = {
   asking: null,
   renaming: null,
   hasSlowSchemas: false,
+  late: null,
   stepped: [],
   extras: { chance: createChance(0), ...noExtras },
 };
@@ -119,7 +124,7 @@ export function temperOf({ chance }: World, own: OwnHabits): Temper {
   const window = chance.happens(0.3) ? chance.pick([500, 800, 1_200]) : null;
   return {
     isCalm,
-    faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1) },
+    faults: { fails: some(0.02), lost: some(0.03), busy: some(0.1), twice: some(0.1), late: own.late },
     kill: some(chance.pick([0.03, 0.03, 0.03, 0.2])),
     isDeadly: !isCalm && chance.happens(0.05),
     stop: some(0.03),
