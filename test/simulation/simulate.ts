@@ -1,9 +1,9 @@
 /**
  * The simulation: the real driver over a store and a world that chance rules, by a seed.
  *
- * Processes run, are killed, stopped past their lease and continued; the store fails, loses answers, is busy and gets
- * requests twice; models and hooks fail in every way; people speak, answer and abort at any moment; clocks jump. Afterwards
- * the invariants are checked.
+ * Processes run, are killed, stopped past their lease and continued; the store fails, loses answers, is busy, gets
+ * requests twice and gives late what was read; models and hooks fail in every way; people speak, answer and abort at any
+ * moment; clocks jump. Afterwards the invariants are checked.
  */
 import type { Store } from "../../src/ports/store.js";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
