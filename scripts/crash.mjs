@@ -10,7 +10,8 @@
  *
  * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed. The last two get fewer seeds.
  *
- * A soak that was stopped goes on where it was, as long as the code is the same: what is done is kept in `temp`.
+ * What is done is kept in `temp`, for this code and this Node. So one that was stopped goes on where it was, and each of the two commands
+ * takes over what the other has done.
  *
  * Fails where anything did not hold, and prints what happened then.
  */
@@ -127,11 +128,13 @@ function jobsOf() {
 
 /** Gives the jobs out to threads: one for each processor, unless told otherwise. */
 async function runAll(jobs) {
-  const code = () => hashOfCode("scripts/crash-jobs.mjs", "test/fixtures/paying-agent.mjs");
-  const kept = options.soak ? openKeptJobs(`temp/soak-${process.version}.jsonl`, code()) : null;
-  const finished = jobs.flatMap((job) => kept?.answerOf(job) ?? []);
-  const waiting = jobs.filter((job) => kept?.answerOf(job) === undefined);
-  if (finished.length > 0) console.error(`${finished.length} of ${jobs.length} parts were done before.`);
+  const code = hashOfCode("scripts/crash-jobs.mjs", "test/fixtures/paying-agent.mjs");
+  const file = `temp/crash-${process.version}.jsonl`;
+  const kept = openKeptJobs(file, code);
+  const finished = jobs.flatMap((job) => kept.answerOf(job) ?? []);
+  const waiting = jobs.filter((job) => kept.answerOf(job) === undefined);
+  if (finished.length > 0)
+    console.error(`${finished.length} of ${jobs.length} parts were done before. Delete ${file} to run them again.`);
   // A signal alone would end the process without its handlers of "exit", and these end the server.
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
   const server = hasPostgres ? await startPostgres(["fsync=off", "max_connections=50"]) : null;
@@ -139,7 +142,7 @@ async function runAll(jobs) {
     const worker = new Worker(new URL("crash-jobs.mjs", import.meta.url), { workerData: { url: server?.url } });
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       const answer = await answerOf(worker, job);
-      kept?.keep(answer);
+      kept.keep(answer);
       finished.push(answer);
       if (process.stderr.isTTY) process.stderr.write(`\r${finished.length} of ${jobs.length} parts done `);
     }

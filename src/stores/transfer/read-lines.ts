@@ -244,9 +244,9 @@ function readEnd(reader: Reader, { sessions, sum }: Plain): Item {
   return { type: "end", sum: reader.sum };
 }
 
-function sessionOf({ session, ...reader }: Reader): Reading {
-  if (session === null) throw bad(reader, "it belongs to no session");
-  return session;
+function sessionOf(reader: Reader): Reading {
+  if (reader.session === null) throw bad(reader, "it belongs to no session");
+  return reader.session;
 }
 
 function objectIn(reader: Reader, value: unknown): Plain {
