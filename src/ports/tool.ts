@@ -64,7 +64,7 @@ export type ToolContext<Deps = unknown> = {
 export type StepContext = {
   /** The call's key, "/" and the name of the step: the same in every attempt. For services that support such keys. */
   readonly idempotencyKey: string;
-  /** Aborted when the call is aborted, and when the step's time is up. */
+  /** Aborted when the step's time is up, and when the call is aborted. An abort does not reach a step with `cleanup`. */
   readonly signal: AbortSignal;
   /** Which try this is, from 1. */
   readonly tries: number;
@@ -81,7 +81,7 @@ export type StepOptions = {
   readonly retry?: ToolRetry;
   /** In milliseconds, for each try. Default: no limit but the call's. */
   readonly timeoutMs?: number;
-  /** If true, the step may begin after an abort, within the call's grace. Default: false. */
+  /** If true, the step may begin and go on after an abort, within the call's grace. Default: false. */
   readonly cleanup?: boolean;
 };
 

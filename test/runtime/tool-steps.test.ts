@@ -384,7 +384,7 @@ describe("when a call ends from outside", () => {
           return new Promise((resolve) => signal.addEventListener("abort", () => resolve("cut short")));
         });
         seen.push(first, await step("next", () => 1).catch((error) => error.name));
-        seen.push(await step("undo", () => "undone", { cleanup: true }));
+        seen.push(await step("undo", ({ signal }) => (signal.aborted ? "cut short" : "undone"), { cleanup: true }));
         return "ended";
       },
       {},
@@ -396,6 +396,26 @@ describe("when a call ends from outside", () => {
     expect(await running).toMatchObject({ status: "aborted" });
     expect(seen).toEqual(["cut short", "AbortError", "undone"]);
     expect((await stepsOf(store)).map(({ step }) => step)).toEqual(["slow", "undo"]);
+  });
+
+  test("an abort does not reach a step that tidies up", verifies("TOOL-12"), async () => {
+    const begun = deferred();
+    const aborted = deferred();
+    const seen: boolean[] = [];
+    const agent = agentOf(async ({ step, signal: ofCall }) => {
+      ofCall.addEventListener("abort", () => aborted.resolve());
+      const tidy = async ({ signal }: { readonly signal: AbortSignal }) => {
+        begun.resolve();
+        await aborted.promise;
+        seen.push(ofCall.aborted, signal.aborted);
+      };
+      await step("tidy", tidy, { cleanup: true });
+    });
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    await agent.session("s").abort();
+    expect(await running).toMatchObject({ status: "aborted" });
+    expect(seen).toEqual([true, false]);
   });
 
   test("after the grace the tool comes to its end, and its result is late", verifies("TOOL-12"), async () => {
@@ -425,6 +445,30 @@ describe("when a call ends from outside", () => {
     const late = async () =>
       (await store.inbox("s")).length + (await logOf(store)).filter((e) => e.type === "late_result").length;
     await expect.poll(late).toBe(1);
+  });
+
+  test("after the grace no step begins, not even one that tidies up", verifies("TOOL-12"), async () => {
+    const begun = deferred();
+    const slow = deferred<string>();
+    const refused = deferred<string>();
+    const ran: string[] = [];
+    const agent = agentOf(
+      async ({ step }) => {
+        await step("slow", () => {
+          begun.resolve();
+          return slow.promise;
+        });
+        const undo = step("undo", () => ran.push("undo"), { cleanup: true });
+        refused.resolve(await undo.then(String, (error) => error.name));
+      },
+      { graceMs: 0 },
+    );
+    const running = agent.run("Go", ids);
+    await begun.promise;
+    await agent.session("s").abort();
+    expect(await running).toMatchObject({ status: "aborted" });
+    slow.resolve("late");
+    expect([await refused.promise, ran]).toEqual(["AbortError", []]);
   });
 
   test("a failed store lets nothing of the tool go on", verifies("TOOL-12"), async () => {

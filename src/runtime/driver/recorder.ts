@@ -9,7 +9,7 @@ import type { Recorder } from "../work/effect-context.js";
 import type { Events } from "./batch.js";
 import type { Driver } from "./driver-parts.js";
 
-type Recording = Pick<Driver, "closed" | "released" | "draining" | "state">;
+type Recording = Pick<Driver, "closed" | "released" | "draining" | "flushing" | "state">;
 
 type Acts<Recorded> = {
   /** Resolves to false if the driver closes before the events are durable. */
@@ -22,6 +22,7 @@ export function createRecorder<Recorded extends Recording>(
   driver: () => Recorded,
   { dispatch, letGo }: Acts<Recorded>,
 ): Recorder {
+  const isGone = () => driver().closed || driver().released;
   return {
     async record(events) {
       let made = 0;
@@ -34,7 +35,9 @@ export function createRecorder<Recorded extends Recording>(
       if (isDurable) return driver().released ? "closed" : "recorded";
       return events(driver().state).length === 0 ? "stale" : "closed";
     },
-    isLost: (isOpen) => driver().closed && isOpen(driver().state),
+    isLost: (isOpen) => isGone() && isOpen(driver().state),
+    holds: (isOpen) => !isGone() && isOpen(driver().state),
+    committing: () => driver().flushing,
     isLeaving: () => driver().draining !== null,
     isGivenBack: () => driver().released,
     letGo: (key) => letGo(driver(), key),

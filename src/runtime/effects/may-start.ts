@@ -6,6 +6,7 @@
  *
  * 1. Nothing waits between this look and the call. Only a pause of the process in the middle of its own code comes between.
  */
+import type { State } from "../../core/machine/state.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
@@ -20,6 +21,23 @@ function* makeSure({ hold, recorder }: EffectContext, cancellation: Cancellation
   while (!cancellation.isCancelled && !recorder.isGivenBack()) {
     if (hold.isSure()) return true;
     if (!(yield* wait(hold.makeSure()))) return false;
+  }
+  return false;
+}
+
+/**
+ * Whether a step that tidies up may begin, also after an abort: its call is not over, no commit is under way that may
+ * end it, and the session is held here. @param isRunning whether the call is not over in this state
+ */
+export async function mayTidyUp(
+  { hold, recorder }: EffectContext,
+  isRunning: (state: State) => boolean,
+): Promise<boolean> {
+  while (recorder.holds(isRunning)) {
+    const committing = recorder.committing();
+    if (committing !== null) await committing;
+    else if (hold.isSure()) return true;
+    else if (!(await hold.makeSure())) return false;
   }
   return false;
 }

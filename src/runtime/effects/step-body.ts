@@ -22,6 +22,8 @@ type Running = {
   /** Aborted with the call. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /** The last look before the function is called again. */
+  readonly mayTryAgain: () => Promise<boolean>;
 };
 
 type Attempt =
@@ -31,15 +33,15 @@ type Attempt =
 
 export async function runStepBody(
   run: (context: StepContext) => unknown,
-  { idempotencyKey, options, signal, clock }: Running,
+  { idempotencyKey, options, signal, clock, mayTryAgain }: Running,
 ): Promise<StepBody> {
   const startedAt = clock.now();
   for (let tries = 1; ; tries += 1) {
     const attempt = await tryOnce(run, { idempotencyKey, tries }, options.timeoutMs, signal, clock);
     const waitMs =
       attempt.type === "threw" ? retryWait(options.retry, attempt.error, tries, idempotencyKey) : undefined;
-    const isLast = waitMs === undefined || signal.aborted || !(await waited(waitMs, signal, clock));
-    if (!isLast) continue;
+    const isAgain = waitMs !== undefined && !signal.aborted && (await waited(waitMs, signal, clock));
+    if (isAgain && (await mayTryAgain())) continue;
     const timing = { startedAt, durationMs: Math.max(0, clock.now() - startedAt) };
     return { tries, timing, ...outcomeOf(attempt, options.timeoutMs) };
   }

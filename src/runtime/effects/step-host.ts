@@ -16,15 +16,14 @@ import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { AnyTool, StepContext, StepOptions } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
-import { runCoroutine } from "../lib/coroutine.js";
 import { never } from "../lib/event-loop.js";
 import { errorOfStep, StepError } from "../tools/step-error.js";
 import { dataIn, forgetChanges, type TakenChanges, takeChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
-import { mayStart } from "./may-start.js";
 import { failed, runStepBody, type StepBody } from "./step-body.js";
 import { isWithinStep, withinStep } from "./step-nesting.js";
 import { createStepOrder } from "./step-order.js";
+import { placeOf, signalOfStep } from "./step-place.js";
 import { type KeptValue, keepValue, loadValue, mostStepsOfCall } from "./step-values.js";
 
 /** The call whose tool runs. */
@@ -57,26 +56,28 @@ export async function runStep(
   run: (context: StepContext) => unknown,
   options: StepOptions,
 ): Promise<unknown> {
-  const { effect, record, context, cancellation, signal } = host.call;
+  const { effect, record, context } = host.call;
+  const isCleanup = options.cleanup === true;
   if (context.recorder.isReplay === true) return host.failUnrecorded(key);
-  host.mayBegin(key, options.cleanup === true);
+  host.mayBegin(key, isCleanup);
   if (record.steps?.started.includes(key) === true)
     return keep(host, key, { tries: 1, timing: momentOf(context), ...failed("step_in_doubt", inDoubtText) });
   host.enter();
-  if (!(cancellation.isCancelled || (await runCoroutine(mayStart(context, cancellation))))) return host.letGo();
-  // The call may have ended while the process made sure of its lease.
-  if (host.hasEnded(options.cleanup === true)) return host.leave(() => throwReason(host));
+  const place = await placeOf(host, isCleanup);
+  if (place === "elsewhere") return host.letGo();
+  if (place === "ended") return host.leave(() => throwReason(host));
   const { runId, callKey, attempt } = effect;
   if (options.once === true) {
     const said = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
     if (said === "closed") return host.letGo();
-    if (said === "stale" || (signal().aborted && options.cleanup !== true)) return host.leave(() => throwReason(host));
+    if (said === "stale" || host.hasEnded(isCleanup)) return host.leave(() => throwReason(host));
   }
   const body = await runStepBody((step) => withinStep(host, () => run(step)), {
     idempotencyKey: `${callKey}/${key}`,
     options,
-    signal: signal(),
+    signal: signalOfStep(host, isCleanup),
     clock: context.parts.clock,
+    mayTryAgain: async () => (await placeOf(host, isCleanup)) === "here",
   });
   return keep(host, key, body, true);
 }
@@ -176,9 +177,10 @@ export function createStepHost(call: SteppingCall) {
       message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
     });
 
-  /** Whether no step may begin any more. One that tidies up may begin after an abort. */
+  /** Whether no step may begin any more. One that tidies up may begin after an abort, until the grace is over. */
   const hasEnded = (isCleanup: boolean): boolean =>
-    isOver || (cancellation.isCancelled ? !isCleanup : signal().aborted);
+    isOver || (cancellation.isCancelled ? !(isCleanup && isInGrace()) : signal().aborted);
+  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.holds(isRunning);
 
   /** A step is no longer under way. */
   function leave<Result>(settle: () => Result): Result {
@@ -210,6 +212,10 @@ export function createStepHost(call: SteppingCall) {
     },
     isLetGo: () => isLetGo,
     isOver: () => isOver,
+    isInGrace,
+    isRunning,
+    /** Another process goes on with this call, or may. */
+    isElsewhere: () => recorder.isLost(isRunning),
     hasEnded,
     bytes: () => bytes,
     count(kept: KeptValue) {

@@ -247,6 +247,8 @@ const nothingRecorded: Recorder = {
   isReplay: true,
   record: async () => "closed",
   isLost: () => false,
+  holds: () => true,
+  committing: () => null,
   isGivenBack: () => false,
   isLeaving: () => false,
   letGo: () => {},

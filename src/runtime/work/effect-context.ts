@@ -42,6 +42,10 @@ export type Recorder = {
   readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
   /** This process drives the session no more, and `isOpen` says that the work was not over when it stopped. */
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
+  /** This process drives the session, and `isOpen` says that the work was not over in the last commit. */
+  readonly holds: (isOpen: (state: State) => boolean) => boolean;
+  /** Ends with the commits that are under way. Null if there are none. */
+  readonly committing: () => Promise<void> | null;
   /** A replay: nothing may be done that is not recorded. */
   readonly isReplay?: true;
   /** The lease is being given back: another process may have the session, so nothing may start here. */

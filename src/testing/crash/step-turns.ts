@@ -77,9 +77,13 @@ export function inTurnsOf(
   };
   const { sessionId, idempotencyKey: callKey, attempt } = context;
   const noteStart = ({ idempotencyKey, tries }: StepContext, { once, cleanup }: StepOptions) => {
-    const marks = { ...(once === true ? { once } : {}), ...(cleanup === true ? { cleanup } : {}) };
+    const marks = {
+      ...(once === true ? { once } : {}),
+      ...(cleanup === true ? { cleanup } : {}),
+      ...(tries > 1 ? ({ again: true } as const) : {}),
+    };
     const place = { sessionId, process: self().name, callKey, attempt, step: idempotencyKey.slice(callKey.length + 1) };
-    if (tries === 1) world.note({ type: "step_started", ...place, ...marks });
+    world.note({ type: "step_started", ...place, ...marks });
   };
   const step = (name: string, run: (step: StepContext) => unknown, options: StepOptions = {}) =>
     inPawlsHands(() =>

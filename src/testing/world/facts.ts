@@ -142,6 +142,8 @@ export type Happening =
       readonly once?: true;
       /** It may begin after an abort. */
       readonly cleanup?: true;
+      /** The process tries it again. */
+      readonly again?: true;
     } & OfStep)
   /** A tool goes on with what its step gave or threw, or with the answer to its question. */
   | ({

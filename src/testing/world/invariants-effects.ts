@@ -3,7 +3,7 @@
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
-import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
+import { callOf, hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
 import type { Fact, FactOf } from "./facts.js";
 import type { Breach, History, Invariant } from "./history.js";
 import { leaseMs } from "./processes.js";
@@ -42,7 +42,7 @@ function isStart(fact: Fact): fact is Start {
 
 export function nameOf(start: Start): string {
   if (start.type === "step_started")
-    return `${start.process} begins the step '${start.step}' of ${start.callKey} attempt ${start.attempt}`;
+    return `${start.process} ${start.again === true ? "tries" : "begins"} the step '${start.step}' of ${start.callKey} attempt ${start.attempt}`;
   if (start.type === "tool_started") return `${start.process} runs ${start.tool} ${start.callKey}`;
   if (start.type === "summary_asked") return `${start.process} asks for a summary in ${start.runId}`;
   return `${start.process} calls the model for ${start.request.runId}/${start.request.modelCallIndex}`;
@@ -216,13 +216,20 @@ function onlyWantedStarts({ facts }: History): Breach | undefined {
   for (const fact of facts) {
     holders.see(fact);
     if (fact.type === "written") state = fact.commit.state;
-    if (!isStart(fact) || isCleanup(fact) || holders.isUnaware(fact)) continue;
-    const wants = (one: State) => effects(one).some((effect) => starts(effect, fact));
+    if (!isStart(fact) || holders.isUnaware(fact)) continue;
+    const wants = (one: State) => isTidiedUp(one, fact) || effects(one).some((effect) => starts(effect, fact));
     const known = holders.knownTo(fact);
     if (wants(state) || (known !== undefined && wants(known))) continue;
     return { what: `${nameOf(fact)} while the session is '${state.status}' at entry ${state.seq}`, fact };
   }
   return undefined;
+}
+
+/** Whether a call that is not over tidies up. */
+function isTidiedUp(state: State, start: Start): boolean {
+  if (start.type !== "step_started" || !isCleanup(start)) return false;
+  const call = callOf(state, start.callKey);
+  return call?.status === "running" && call.attempt === start.attempt;
 }
 
 /** Whether an effect is the one that leads to this start. */

@@ -99,7 +99,8 @@ function recordedStepsRunOnce({ facts }: History): Breach | undefined {
     if (ended.some(({ step }) => step === fact.step)) return { what: `${nameOf(fact)}, which the log has`, fact };
     if (fact.once !== true) continue;
     if (!started.has(fact.step)) return { what: `${nameOf(fact)} before its start is in the log`, fact };
-    if (begun.has(fact.step)) return { what: `${nameOf(fact)} again, and it may run once only`, fact };
+    if (begun.has(fact.step) && fact.again !== true)
+      return { what: `${nameOf(fact)} again, and it may run once only`, fact };
     begun.add(fact.step);
   }
   return undefined;

@@ -128,7 +128,7 @@ function lineOf(fact: Fact): string {
     case "guard_said":
       return `a guard in ${fact.process} lets ${fact.attempt} ${fact.passes ? "pass" : "not pass"}`;
     case "step_started":
-      return `${fact.process} begins the step '${fact.step}' of ${fact.callKey} attempt ${fact.attempt}`;
+      return `${fact.process} ${fact.again === true ? "tries" : "begins"} the step '${fact.step}' of ${fact.callKey} attempt ${fact.attempt}`;
     case "step_given":
       return `${fact.process} gives ${fact.callKey} attempt ${fact.attempt} of its step '${fact.step}' ${JSON.stringify(fact.given).slice(0, 100)}`;
     case "tool_signalled":

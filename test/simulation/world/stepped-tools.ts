@@ -9,9 +9,9 @@ import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } 
 import { StepError } from "../../../src/runtime/tools/step-error.js";
 import { settled } from "../../../src/testing/test-clock.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
-import { type Bench, begin, type Input, settle } from "./tools.js";
+import { type Bench, begin, type Input, settle, timeoutMs } from "./tools.js";
 
-export const steppedTools = ["stepped", "asking", "piecewise", "persistent"] as const;
+export const steppedTools = ["stepped", "tidying", "asking", "piecewise", "persistent"] as const;
 
 /** How often calls of `persistent` are tried again after they failed. */
 export const retriesOfPersistent = 2;
@@ -23,12 +23,17 @@ export function steppedNamesOf(chance: Chance): readonly string[] {
   return [...some, ...some, ...some];
 }
 
+type OwnStepOptions = StepOptions & {
+  readonly fails?: true;
+  readonly bytes?: number;
+  readonly keyed?: true;
+  /** It takes no notice of an abort, and goes on long after the grace. */
+  readonly deaf?: true;
+};
+
 /** The steps of one attempt of a call, as the world sees them. */
 type Steps = {
-  readonly step: (
-    name: string,
-    options?: StepOptions & { readonly fails?: true; readonly bytes?: number; readonly keyed?: true },
-  ) => Promise<Json>;
+  readonly step: (name: string, options?: OwnStepOptions) => Promise<Json>;
   readonly ask: (question: Question<Json>) => Promise<Answered<Json>>;
   /** The code of the error that this throws; what it gives otherwise. */
   readonly caught: (act: Promise<Json>) => Promise<Json>;
@@ -53,6 +58,7 @@ export function createSteppedTools(bench: Bench): readonly Tool<Input>[] {
   });
   return [
     tool("stepped", stepping, { durable: true }),
+    tool("tidying", tidying, { durable: true, timeoutMs, graceMs: 300 }),
     tool("asking", asking, { durable: true }),
     tool("holding", ({ ask }, n) => holding(ask, n), { recover: "rerun" }),
     tool("piecewise", ({ step }, n) => inSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
@@ -83,7 +89,9 @@ async function stepping({ step, caught }: Steps, n: number): Promise<Json> {
     case 3:
       return [await caught(step("charge", { once: true })), await step("note")];
     case 4: {
-      const failure = await caught(step("try", { fails: true, retry: { attempts: 2, backoff: { baseMs: 50 } } }));
+      // A lease may be over in the longer wait.
+      const retryMs = n % 12 === 10 ? 20_000 : 50;
+      const failure = await caught(step("try", { fails: true, retry: { attempts: 2, backoff: { baseMs: retryMs } } }));
       return [failure, await caught(step("wait", { timeoutMs: 300 })), await step("other")];
     }
     default: {
@@ -91,6 +99,12 @@ async function stepping({ step, caught }: Steps, n: number): Promise<Json> {
       return [JSON.stringify(large).length, await step("small"), await caught(step("tidy", { cleanup: true }))];
     }
   }
+}
+
+/** Tidies up after a step that may go on long after the grace of an abort. */
+async function tidying({ step, caught }: Steps, n: number): Promise<Json> {
+  const lasting = await step("lasting", n % 2 === 0 ? { deaf: true } : {});
+  return [lasting, await caught(step("tidy", { cleanup: true })), await step("last")];
 }
 
 async function asking({ step, ask }: Steps, n: number): Promise<Json> {
@@ -153,16 +167,17 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
     }
   }
 
-  async function work(
-    key: string,
-    { idempotencyKey, signal, tries }: StepContext,
-    options: Parameters<Steps["step"]>[1] = {},
-  ) {
-    const { once, cleanup, fails, bytes, keyed = false } = options;
-    const marks = { ...(once === true ? { once } : {}), ...(cleanup === true ? { cleanup } : {}) };
-    if (tries === 1) world.note({ type: "step_started", ...of(key), ...marks });
-    await world.turn(process(), `step ${key} works`, signal);
-    if (signal.aborted) throw signal.reason;
+  async function work(key: string, { idempotencyKey, signal, tries }: StepContext, options: OwnStepOptions = {}) {
+    const { once, cleanup, fails, bytes, keyed = false, deaf = false } = options;
+    const marks = {
+      ...(once === true ? { once } : {}),
+      ...(cleanup === true ? { cleanup } : {}),
+      ...(tries > 1 ? ({ again: true } as const) : {}),
+    };
+    world.note({ type: "step_started", ...of(key), ...marks });
+    if (deaf) await world.turn(process(), "slow tool");
+    else await world.turn(process(), `step ${key} works`, signal);
+    if (signal.aborted && !deaf) throw signal.reason;
     const value = bench.ledger.get(idempotencyKey) ?? `${key} ${world.number()}`;
     if (keyed) bench.ledger.set(idempotencyKey, value);
     await world.turn(process(), `step ${key} answers`);
@@ -173,7 +188,7 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
   return {
     step(name, options = {}) {
       const key = keyOf(name);
-      const { fails: _, bytes: __, keyed: ___, ...own } = options;
+      const { fails: _, bytes: __, keyed: ___, deaf: ____, ...own } = options;
       return giving(key, () => context.step(name, (given) => work(key, given, options), own));
     },
     ask: (question) => giving(keyOf(question.name ?? "ask"), () => context.ask(question)),

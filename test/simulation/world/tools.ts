@@ -33,7 +33,7 @@ function slowSchema({ world, process }: Bench): InputSchema<Input> {
 }
 
 const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-const timeoutMs = 4_000;
+export const timeoutMs = 4_000;
 
 /** Those that may take effect only once, whatever crashes. */
 export const onceOnly: ReadonlySet<string> = new Set(["once", "checked", "guarded", "questioned", "deaf", "broken"]);
