@@ -177,10 +177,11 @@ export function createStepHost(call: SteppingCall) {
       message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
     });
 
+  const isElsewhere = () => recorder.isLost(isRunning);
+  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.holds(isRunning);
   /** Whether no step may begin any more. One that tidies up may begin after an abort, until the grace is over. */
   const hasEnded = (isCleanup: boolean): boolean =>
     isOver || (cancellation.isCancelled ? !(isCleanup && isInGrace()) : signal().aborted);
-  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.holds(isRunning);
 
   /** A step is no longer under way. */
   function leave<Result>(settle: () => Result): Result {
@@ -215,7 +216,7 @@ export function createStepHost(call: SteppingCall) {
     isInGrace,
     isRunning,
     /** Another process goes on with this call, or may. */
-    isElsewhere: () => recorder.isLost(isRunning),
+    isElsewhere,
     hasEnded,
     bytes: () => bytes,
     count(kept: KeptValue) {
@@ -257,7 +258,7 @@ export function createStepHost(call: SteppingCall) {
     async take(key: string): Promise<StepRecord | undefined> {
       if (isLetGo || ending !== undefined) return never();
       const recorded = await order.take(key);
-      if (isLetGo || ending !== undefined || recorder.isLost(isRunning)) return letGo();
+      if (isLetGo || ending !== undefined || isElsewhere()) return letGo();
       if (!isOver && this.isLeaving()) {
         if (underWay === 0) recorder.letGo(effect.key);
         return letGo();

@@ -40,7 +40,7 @@ export type Recorder = {
    * session any more, and the work goes on elsewhere.
    */
   readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
-  /** This process drives the session no more, and `isOpen` says that the work was not over when it stopped. */
+  /** This process drives the session no more, or gives it back, and `isOpen` says that the work was not over then. */
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
   /** This process drives the session, and `isOpen` says that the work was not over in the last commit. */
   readonly holds: (isOpen: (state: State) => boolean) => boolean;

@@ -4,6 +4,7 @@
  */
 import type { StepContext, StepOptions, ToolContext } from "../../ports/tool.js";
 import { settled } from "../test-clock.js";
+import { stepStarted } from "../world/facts.js";
 import type { Process, World } from "../world/world.js";
 
 type CrashPoint = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
@@ -76,14 +77,9 @@ export function inTurnsOf(
     }
   };
   const { sessionId, idempotencyKey: callKey, attempt } = context;
-  const noteStart = ({ idempotencyKey, tries }: StepContext, { once, cleanup }: StepOptions) => {
-    const marks = {
-      ...(once === true ? { once } : {}),
-      ...(cleanup === true ? { cleanup } : {}),
-      ...(tries > 1 ? ({ again: true } as const) : {}),
-    };
+  const noteStart = ({ idempotencyKey, tries }: StepContext, options: StepOptions) => {
     const place = { sessionId, process: self().name, callKey, attempt, step: idempotencyKey.slice(callKey.length + 1) };
-    world.note({ type: "step_started", ...place, ...marks });
+    world.note(stepStarted(place, options, tries));
   };
   const step = (name: string, run: (step: StepContext) => unknown, options: StepOptions = {}) =>
     inPawlsHands(() =>

@@ -4,6 +4,7 @@
 import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import type { Commit } from "../../ports/store.js";
+import type { StepOptions } from "../../ports/tool.js";
 
 export type Happening =
   /** A process started, stopped, went on or died. */
@@ -240,6 +241,17 @@ export type Fact = Happening & {
 };
 
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
+
+/** The function of a step is called. @param tries which try this is, from 1 */
+export function stepStarted(place: OfStep, { once, cleanup }: StepOptions, tries: number): Happening {
+  return {
+    type: "step_started",
+    ...place,
+    ...(once === true ? { once } : {}),
+    ...(cleanup === true ? { cleanup } : {}),
+    ...(tries > 1 ? { again: true } : {}),
+  };
+}
 
 /** Whether a fact is of this session, or of no session: of a process, the clock or a person. */
 export function isOf(fact: Fact, sessionId: string): boolean {

@@ -7,6 +7,7 @@
  * 3. What streams is left out. Each line begins with its place among the facts.
  */
 import { type Fact, type FactOf, isOf } from "./facts.js";
+import { nameOf } from "./invariants-effects.js";
 
 export type StoryOptions = {
   /** How many lines are shown. */
@@ -128,7 +129,7 @@ function lineOf(fact: Fact): string {
     case "guard_said":
       return `a guard in ${fact.process} lets ${fact.attempt} ${fact.passes ? "pass" : "not pass"}`;
     case "step_started":
-      return `${fact.process} ${fact.again === true ? "tries" : "begins"} the step '${fact.step}' of ${fact.callKey} attempt ${fact.attempt}`;
+      return nameOf(fact);
     case "step_given":
       return `${fact.process} gives ${fact.callKey} attempt ${fact.attempt} of its step '${fact.step}' ${JSON.stringify(fact.given).slice(0, 100)}`;
     case "tool_signalled":

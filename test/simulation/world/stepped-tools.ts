@@ -9,6 +9,7 @@ import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } 
 import { StepError } from "../../../src/runtime/tools/step-error.js";
 import { settled } from "../../../src/testing/test-clock.js";
 import type { Chance } from "../../../src/testing/world/chance.js";
+import { stepStarted } from "../../../src/testing/world/facts.js";
 import { type Bench, begin, type Input, settle, timeoutMs } from "./tools.js";
 
 export const steppedTools = ["stepped", "tidying", "asking", "piecewise", "persistent"] as const;
@@ -168,13 +169,8 @@ function stepsOf(bench: Bench, context: ToolContext): Steps {
   }
 
   async function work(key: string, { idempotencyKey, signal, tries }: StepContext, options: OwnStepOptions = {}) {
-    const { once, cleanup, fails, bytes, keyed = false, deaf = false } = options;
-    const marks = {
-      ...(once === true ? { once } : {}),
-      ...(cleanup === true ? { cleanup } : {}),
-      ...(tries > 1 ? ({ again: true } as const) : {}),
-    };
-    world.note({ type: "step_started", ...of(key), ...marks });
+    const { fails, bytes, keyed = false, deaf = false } = options;
+    world.note(stepStarted(of(key), options, tries));
     if (deaf) await world.turn(process(), "slow tool");
     else await world.turn(process(), `step ${key} works`, signal);
     if (signal.aborted && !deaf) throw signal.reason;
