@@ -50,6 +50,8 @@ try {
   await step("a killed server costs a page nothing", killInMidStream);
   await step("after a crash, a person says whether a call in doubt runs again", callInDoubt);
   await step("two tabs show the same, and one answers for both", twoTabs);
+  await step("a form stays as it is while another tab answers", formStays);
+  await step("messages that come late hide nothing that came since", lateMessages);
   await step("a tool asks, and the answer is a choice", question);
   await step("a failure is told, also after a reload, and a run is stopped", failureAndStop);
 } finally {
@@ -198,6 +200,63 @@ async function twoTabs(context) {
     await ready(one);
   }
   assert.equal(await conversation(page), await conversation(other));
+}
+
+/** Another tab answers one call while a person edits the other. */
+async function formStays(context) {
+  const page = await openChat(context);
+  const other = await context.newPage();
+  const write = (path) => ["write_file", { path, content: "Peas." }];
+  model.say({ text: "I write both.", calls: [write("four.md"), write("five.md")] }, { text: "One was written." });
+  await say(page, "Write two notes.");
+  const edited = card(page, 0).getByRole("textbox", { name: "Edited input" });
+  await card(page, 0).getByRole("button", { name: "Edit" }).click();
+  await edited.fill('{ "path": "peas.md", "content": "Peas." }');
+  await other.goto(page.url());
+  await card(other, 1).getByRole("button", { name: "Deny" }).click();
+  await page.bringToFront();
+  await card(page, 1).getByText("denied", { exact: true }).waitFor();
+  assert.equal(await edited.inputValue(), '{ "path": "peas.md", "content": "Peas." }');
+  await button(page, "Approve the edit").click();
+  for (const one of [page, other]) await one.getByText("One was written.").waitFor();
+  assert.equal(readFileSync(join(data, "notes/peas.md"), "utf8"), "Peas.");
+}
+
+/** An answer is given and followed while the page still loads what was before it. */
+async function lateMessages(context) {
+  const page = await openChat(context);
+  const other = await context.newPage();
+  model.say(
+    { text: "I write it.", calls: [["write_file", { path: "six.md", content: "Six." }]] },
+    { text: "Then not." },
+  );
+  await say(page, "Write the sixth note.");
+  await button(page, "Deny").waitFor();
+  const late = holdNext(page, "**/messages");
+  await other.goto(page.url());
+  await other.evaluate((chat) => new BroadcastChannel(chat).postMessage("ready"), `chat-${page.url().split("#")[1]}`);
+  const release = await late;
+  await page.bringToFront();
+  await button(page, "Deny").click();
+  await page.getByText("Then not.").waitFor();
+  await ready(page);
+  const said = await conversation(page);
+  const arrived = page.waitForEvent("requestfinished", (request) => request.url().endsWith("/messages"));
+  await release();
+  await arrived;
+  await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
+  assert.equal(await conversation(page), said);
+}
+
+/** Fetches the next response from this address, and holds it until it is released. */
+function holdNext(page, address) {
+  return new Promise((resolve, reject) => {
+    const hold = async (route) => {
+      const response = await route.fetch();
+      resolve(() => route.fulfill({ response }));
+    };
+    page.route(address, hold, { times: 1 }).catch(reject);
+  });
 }
 
 async function question(context) {

@@ -81,3 +81,10 @@ export function isWaiting(message: Message | undefined): boolean {
     message?.parts.some((part) => part.type === "dynamic-tool" && openQuestions(message, part).length > 0) === true
   );
 }
+
+/** Whether nothing happens until somebody answers: each call without a result waits. */
+export function onlyWaits(message: Message | undefined): boolean {
+  if (message === undefined) return false;
+  const calls = message.parts.filter((part) => part.type === "dynamic-tool").filter((call) => !isOver(call));
+  return calls.length > 0 && calls.every((call) => openQuestions(message, call).length > 0);
+}

@@ -5,7 +5,16 @@
 import { Chat, useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Answer, type Decision, isOpen, isUnderWay, isWaiting, type Message, type Question } from "./messages.js";
+import {
+  type Answer,
+  type Decision,
+  isOpen,
+  isUnderWay,
+  isWaiting,
+  type Message,
+  onlyWaits,
+  type Question,
+} from "./messages.js";
 
 const transport = new DefaultChatTransport<Message>({
   api: "/v1/chat",
@@ -37,32 +46,52 @@ export function useDurableChat(id: string) {
     if (chat.error instanceof TypeError) setLost((times) => times + 1);
   }, [chat.error]);
   const isRunning = status === "submitted" || status === "streaming";
-  /** Whether a stream is open, for what runs later. */
-  const running = useRef(isRunning);
-  running.current = isRunning;
+  /** The same at this moment, for what happens between two renderings. */
+  const isStreaming = useCallback(() => own.status === "submitted" || own.status === "streaming", [own]);
 
-  /** The newest catching up: an older one must not show what it has loaded before. */
-  const newest = useRef(0);
+  /** The catching up that is under way. One that was replaced must not show what it has loaded before. */
+  const catching = useRef<object | null>(null);
+  /** Whether there were news while a stream was open. It may end too early to show them. */
+  const missed = useRef(false);
 
   /** Shows what the server has, and joins the run under way. */
-  const catchUp = useCallback(async () => {
-    newest.current += 1;
-    const turn = newest.current;
-    const isStale = () => turn !== newest.current || running.current;
+  const catchUp = useCallback(async (): Promise<void> => {
+    missed.current = isStreaming();
+    if (missed.current) return;
+    const turn = {};
+    const isStale = () => catching.current !== turn;
+    catching.current = turn;
     try {
       const loaded = await load(id);
       if (isStale()) return;
       setMessages(loaded);
       setLost(0);
+      // There is nothing to join, and a stream would begin with an empty message: a form that is being filled in would be lost.
+      if (onlyWaits(loaded.at(-1))) return;
       await resumeStream();
+      if (isStale()) return;
+      if (missed.current) return catchUp();
       // The run may have ended between the two requests.
-      if (!isUnderWay(loaded.at(-1)) || isStale()) return;
-      const again = await load(id);
-      if (!isStale()) setMessages(again);
+      const again = isUnderWay(loaded.at(-1)) ? await load(id) : null;
+      if (again !== null && !isStale()) setMessages(again);
     } catch {
       setLost((times) => times + 1);
+    } finally {
+      if (!isStale()) catching.current = null;
     }
-  }, [id, setMessages, resumeStream]);
+  }, [id, isStreaming, setMessages, resumeStream]);
+
+  /** Sends, and shows what follows. A catching up is older than that, so it is left, and done afterwards. */
+  const open = useCallback(
+    async (...sent: Parameters<typeof sendMessage>) => {
+      await own.stop();
+      missed.current = catching.current !== null;
+      catching.current = null;
+      await sendMessage(...sent);
+      if (missed.current && own.error === undefined) await catchUp();
+    },
+    [own, sendMessage, catchUp],
+  );
 
   useEffect(() => void catchUp(), [catchUp]);
 
@@ -72,9 +101,7 @@ export function useDurableChat(id: string) {
     return () => clearTimeout(timer);
   }, [lost, catchUp]);
 
-  const tellOthers = useOtherTabs(id, status, () => {
-    if (!running.current) void catchUp();
-  });
+  const tellOthers = useOtherTabs(id, status, () => void catchUp());
 
   const last = messages.at(-1);
   const sessionId = last?.metadata?.sessionId;
@@ -84,19 +111,20 @@ export function useDurableChat(id: string) {
 
   async function answer({ callKey, inputHash, questionId }: Question, decision: Decision) {
     tellOthers();
-    const own = { callKey, inputHash, questionId, decision };
-    if (!running.current) return sendMessage(undefined, { body: { answers: [own] } });
+    const said = { callKey, inputHash, questionId, decision };
+    if (!isStreaming()) return open(undefined, { body: { answers: [said] } });
     // Another call runs, so the stream is open, and shows what follows. If it is just ending, the answer is sent again.
-    given.current = [...given.current, own];
-    await post(`/v1/sessions/${sessionId}/answers`, own);
+    missed.current = true;
+    given.current = [...given.current, said];
+    await post(`/v1/sessions/${sessionId}/answers`, said);
   }
 
   useEffect(() => {
     if (isRunning || given.current.length === 0) return;
     const answers = given.current.filter((one) => isOpen(last, one));
     given.current = [];
-    if (answers.length > 0) void sendMessage(undefined, { body: { answers } });
-  }, [isRunning, last, sendMessage]);
+    if (answers.length > 0) void open(undefined, { body: { answers } });
+  }, [isRunning, last, open]);
 
   return {
     messages,
@@ -108,10 +136,10 @@ export function useDurableChat(id: string) {
     answer,
     send(text: string) {
       tellOthers();
-      return sendMessage({ text });
+      return open({ text });
     },
     /** Ends the run. `stop` of useChat would only leave it. */
-    stop: () => post(`/v1/sessions/${sessionId}/abort`, {}).then(() => (running.current ? undefined : catchUp())),
+    stop: () => post(`/v1/sessions/${sessionId}/abort`, {}).then(catchUp),
   };
 }
 
