@@ -235,13 +235,13 @@ async function lateMessages(context) {
   const late = holdNext(page, "**/messages");
   await other.goto(page.url());
   await other.evaluate((chat) => new BroadcastChannel(chat).postMessage("ready"), `chat-${page.url().split("#")[1]}`);
-  const release = await late;
+  const { request, release } = await late;
   await page.bringToFront();
   await button(page, "Deny").click();
   await page.getByText("Then not.").waitFor();
   await ready(page);
   const said = await conversation(page);
-  const arrived = page.waitForEvent("requestfinished", (request) => request.url().endsWith("/messages"));
+  const arrived = page.waitForEvent("requestfinished", (finished) => finished === request);
   await release();
   await arrived;
   await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
@@ -253,7 +253,7 @@ function holdNext(page, address) {
   return new Promise((resolve, reject) => {
     const hold = async (route) => {
       const response = await route.fetch();
-      resolve(() => route.fulfill({ response }));
+      resolve({ request: route.request(), release: () => route.fulfill({ response }) });
     };
     page.route(address, hold, { times: 1 }).catch(reject);
   });
