@@ -225,18 +225,15 @@ async function formStays(context) {
 /** An answer is given and followed while the page still loads what was before it. */
 async function lateMessages(context) {
   const page = await openChat(context);
-  const other = await context.newPage();
-  model.say(
-    { text: "I write it.", calls: [["write_file", { path: "six.md", content: "Six." }]] },
-    { text: "Then not." },
-  );
+  model.say({ text: halves, calls: [["write_file", { path: "six.md", content: "Six." }]] }, { text: "Then not." });
   await say(page, "Write the sixth note.");
-  await button(page, "Deny").waitFor();
+  await page.getByText("The first half of a long answer").waitFor();
+  await page.reload();
+  await page.getByText("The first half of a long answer").waitFor();
+  // The page has joined the run. When that waits, it loads the messages once more.
   const late = holdNext(page, "**/messages");
-  await other.goto(page.url());
-  await other.evaluate((chat) => new BroadcastChannel(chat).postMessage("ready"), `chat-${page.url().split("#")[1]}`);
+  model.goOn();
   const { request, release } = await late;
-  await page.bringToFront();
   await button(page, "Deny").click();
   await page.getByText("Then not.").waitFor();
   await ready(page);

@@ -61,13 +61,9 @@ export function openQuestions({ parts }: Message, call: ToolCall): readonly Ques
 
 /** Whether the question of this answer is still open. */
 export function isOpen(message: Message | undefined, { callKey, questionId }: Answer): boolean {
-  return (
-    message?.parts.some(
-      (part) =>
-        part.type === "dynamic-tool" &&
-        part.toolCallId === callKey &&
-        openQuestions(message, part).some((question) => question.questionId === questionId),
-    ) === true
+  return unfinishedCalls(message).some(
+    ({ toolCallId, questions }) =>
+      toolCallId === callKey && questions.some((question) => question.questionId === questionId),
   );
 }
 
@@ -77,14 +73,20 @@ export function isUnderWay(message: Message | undefined): boolean {
 }
 
 export function isWaiting(message: Message | undefined): boolean {
-  return (
-    message?.parts.some((part) => part.type === "dynamic-tool" && openQuestions(message, part).length > 0) === true
-  );
+  return unfinishedCalls(message).some(({ questions }) => questions.length > 0);
 }
 
 /** Whether nothing happens until somebody answers: each call without a result waits. */
 export function onlyWaits(message: Message | undefined): boolean {
-  if (message === undefined) return false;
-  const calls = message.parts.filter((part) => part.type === "dynamic-tool").filter((call) => !isOver(call));
-  return calls.length > 0 && calls.every((call) => openQuestions(message, call).length > 0);
+  const calls = unfinishedCalls(message);
+  return calls.length > 0 && calls.every(({ questions }) => questions.length > 0);
+}
+
+/** The calls without a result, each with the questions that nobody has answered. */
+function unfinishedCalls(message: Message | undefined) {
+  if (message === undefined) return [];
+  return message.parts
+    .filter((part) => part.type === "dynamic-tool")
+    .filter((call) => !isOver(call))
+    .map((call) => ({ toolCallId: call.toolCallId, questions: openQuestions(message, call) }));
 }

@@ -45,9 +45,8 @@ export function useDurableChat(id: string) {
   useEffect(() => {
     if (chat.error instanceof TypeError) setLost((times) => times + 1);
   }, [chat.error]);
-  const isRunning = status === "submitted" || status === "streaming";
-  /** The same at this moment, for what happens between two renderings. */
-  const isStreaming = useCallback(() => own.status === "submitted" || own.status === "streaming", [own]);
+  // As of this rendering. What happens between two renderings asks `own`.
+  const isRunning = isStreaming(chat);
 
   /** The catching up that is under way. One that was replaced must not show what it has loaded before. */
   const catching = useRef<object | null>(null);
@@ -56,7 +55,7 @@ export function useDurableChat(id: string) {
 
   /** Shows what the server has, and joins the run under way. */
   const catchUp = useCallback(async (): Promise<void> => {
-    missed.current = isStreaming();
+    missed.current = isStreaming(own);
     if (missed.current) return;
     const turn = {};
     const isStale = () => catching.current !== turn;
@@ -79,7 +78,7 @@ export function useDurableChat(id: string) {
     } finally {
       if (!isStale()) catching.current = null;
     }
-  }, [id, isStreaming, setMessages, resumeStream]);
+  }, [id, own, setMessages, resumeStream]);
 
   /** Sends, and shows what follows. A catching up is older than that, so it is left, and done afterwards. */
   const open = useCallback(
@@ -112,7 +111,7 @@ export function useDurableChat(id: string) {
   async function answer({ callKey, inputHash, questionId }: Question, decision: Decision) {
     tellOthers();
     const said = { callKey, inputHash, questionId, decision };
-    if (!isStreaming()) return open(undefined, { body: { answers: [said] } });
+    if (!isStreaming(own)) return open(undefined, { body: { answers: [said] } });
     // Another call runs, so the stream is open, and shows what follows. If it is just ending, the answer is sent again.
     missed.current = true;
     given.current = [...given.current, said];
@@ -141,6 +140,11 @@ export function useDurableChat(id: string) {
     /** Ends the run. `stop` of useChat would only leave it. */
     stop: () => post(`/v1/sessions/${sessionId}/abort`, {}).then(catchUp),
   };
+}
+
+/** Whether a stream is open, or asked for. */
+function isStreaming({ status }: Pick<Chat<Message>, "status">): boolean {
+  return status === "submitted" || status === "streaming";
 }
 
 /** Tells the other tabs of the browser when this one has begun something, and when that is over. */
