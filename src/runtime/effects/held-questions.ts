@@ -51,7 +51,7 @@ export async function askWhileRunning(host: StepHost, step: string, question: As
     });
     answered.catch(() => {});
     const asked = { ...askedEvent(host, step, question), held: true };
-    const said = await host.record((state) => (isStopping(state) ? [] : [asked]));
+    const said = await host.record((state) => (isStopping(state) || host.isOver() ? [] : [asked]));
     if (said === "closed") return await host.letGo();
     if (said === "stale" || stop.aborted) leave();
     return await answered;

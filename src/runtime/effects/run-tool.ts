@@ -173,6 +173,9 @@ function* outcomeOf(
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
   const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
   const outcome = yield* ranTool(tool, effect, record, input, context, cancellation, work);
+  // Its time may be up while its questions are being committed. Then they count, and nobody is told of this end.
+  const asking = work.steps?.asking() ?? null;
+  if (asking !== null) yield* wait(asking);
   // A tool that begins no step any more has not taken those that are recorded.
   const [untaken] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
   if (untaken !== undefined) return failed(mismatchText(untaken.step, "nothing more"));

@@ -4,6 +4,7 @@
  * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers.
  *    A question of an MCP server within its request is the exception (held-questions.ts).
  * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
+ * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, they count, and not its end.
  */
 import { copyJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -22,6 +23,8 @@ import { runStep, type StepHost } from "./step-host.js";
 
 export type Questions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
+  /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
+  readonly asking: () => Promise<void> | null;
   /** Waits for questions that are being committed: then the tool is let go, or the call is over. */
   readonly whenNotAsking: () => Promise<void>;
 };
@@ -40,6 +43,7 @@ export function createQuestions(host: StepHost): Questions {
     isScheduled = true;
     afterTurn(() => {
       isScheduled = false;
+      if (host.isOver()) return refuseAll();
       if (waiting.length > 0 && host.isQuiet() && asking === null) {
         asking = askNow().finally(() => {
           asking = null;
@@ -61,7 +65,12 @@ export function createQuestions(host: StepHost): Questions {
       }));
     };
     const said = await host.record((state) => (isStopping(state) ? [] : entries()));
-    if (said !== "stale") return void host.letGo();
+    if (said === "stale") refuseAll();
+    else void host.letGo();
+  }
+
+  /** The call has ended, so the code of the tool comes to its end, too. */
+  function refuseAll(): void {
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
   }
@@ -97,6 +106,7 @@ export function createQuestions(host: StepHost): Questions {
 
   return {
     ask,
+    asking: () => asking,
     async whenNotAsking() {
       while (asking !== null) await asking;
       if (host.isLetGo()) await new Promise(() => {});

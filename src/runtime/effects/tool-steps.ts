@@ -9,6 +9,7 @@ import { createQuestions, type Questions } from "./tool-questions.js";
 export type ToolSteps = {
   readonly step: (name: string, run: (context: StepContext) => unknown, options?: StepOptions) => Promise<unknown>;
   readonly ask: Questions["ask"];
+  readonly asking: Questions["asking"];
   readonly end: () => StepEnding | undefined;
   /** The steps that have begun and are not over. */
   readonly underWay: () => readonly string[];
@@ -35,5 +36,11 @@ export function createToolSteps(call: SteppingCall): ToolSteps {
     });
   }
 
-  return { step, ask: questions.ask, end: () => host.end(), underWay: () => [...running] };
+  return {
+    step,
+    ask: questions.ask,
+    asking: questions.asking,
+    end: () => host.end(),
+    underWay: () => [...running],
+  };
 }

@@ -16,6 +16,7 @@ export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
   { number: 5, name: "a call is tried again as often as its tool allows", check: retriesAreBounded },
   { number: 15, name: "each step has a key of its own", check: stepsHaveTheirOwnValues },
+  { number: 15, name: "a tool that has ended asks nothing", check: endedAsksNothing },
   { number: 6, name: "no result 'ok' without an effect", check: noInventedResults },
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
@@ -240,6 +241,20 @@ function stepsHaveTheirOwnValues({ facts }: History): Breach | undefined {
     if (fact.type !== "step_given" || !("value" in fact.given) || typeof fact.given.value !== "string") continue;
     if (!fact.given.value.startsWith(`${fact.step} `))
       return { what: `${fact.callKey} gets '${fact.given.value}' of its step '${fact.step}'`, fact };
+  }
+  return undefined;
+}
+
+/** A question after the end would count instead of what hooks were told, and of what the tool gave. */
+function endedAsksNothing({ facts }: History): Breach | undefined {
+  const ended = new Set<string>();
+  for (const fact of facts) {
+    if (fact.type === "tool_started") ended.delete(fact.callKey);
+    if (fact.type === "tool_settled") ended.add(fact.callKey);
+    if (fact.type !== "written") continue;
+    for (const event of fact.commit.events)
+      if (event.type === "tool_asked" && ended.has(event.callKey))
+        return { what: `${event.callKey} asks '${event.step}' after its end`, fact };
   }
   return undefined;
 }
