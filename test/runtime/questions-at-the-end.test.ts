@@ -7,29 +7,12 @@ import { asHeld } from "../../src/ports/held-question.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { deferred } from "../support/agents.js";
 import { agentOf, logOf } from "../support/durable-tool.js";
+import { createHoldingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 const callKey = "r/1/1";
 const proven = verifies("TOOL-13#ask");
-
-/** A store whose commits of this type are there, and whose answer the test holds back. */
-function createLateStore(type: string) {
-  const inner = createMemoryStore();
-  const [reached, released] = [deferred(), deferred()];
-  const store: Store = {
-    ...inner,
-    async commit(lease, commit) {
-      const committed = await inner.commit(lease, commit);
-      if (commit.events.some((event) => event.type === type)) {
-        reached.resolve();
-        await released.promise;
-      }
-      return committed;
-    },
-  };
-  return { store, reached: reached.promise, release: released.resolve };
-}
 
 /** A hook that tells how calls ended, and takes as long as the test says. */
 function createWitness() {
@@ -55,7 +38,7 @@ test(
   "its time is up while its question is being committed: the question counts, and no hook is told of an end",
   proven,
   async () => {
-    const { store, reached, release } = createLateStore("tool_asked");
+    const { store, reached, release } = createHoldingStore("tool_asked");
     const clock = createTestClock();
     const witness = createWitness();
     witness.goOn();
@@ -132,7 +115,7 @@ test("it ends with something else in the turn in which it asks: nobody is asked"
 });
 
 test("it ends while its held question is on its way to the log: nobody is asked", proven, async () => {
-  const { store, reached, release } = createLateStore("tool_step_finished");
+  const { store, reached, release } = createHoldingStore("tool_step_finished");
   const witness = createWitness();
   const refused = deferred<unknown>();
   const agent = agentOf(

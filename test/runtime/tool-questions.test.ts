@@ -19,6 +19,7 @@ import { createTestClock } from "../../src/testing/test-clock.js";
 import { askPerson } from "../../src/tools/index.js";
 import { collect, deferred, ofType } from "../support/agents.js";
 import { agentOf, logOf } from "../support/durable-tool.js";
+import { createHoldingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
@@ -52,25 +53,6 @@ test("a model asks a person with askPerson()", proven, async () => {
   expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
   expect(await outputOf(store)).toBe("blue");
 });
-
-/** Holds back the first commit that has an event of this type. */
-function createHoldingStore(type: string) {
-  const inner = createMemoryStore();
-  const [reached, released] = [deferred(), deferred()];
-  let isHeld = false;
-  const store: Store = {
-    ...inner,
-    async commit(lease, commit) {
-      if (!isHeld && commit.events.some((event) => event.type === type)) {
-        isHeld = true;
-        reached.resolve();
-        await released.promise;
-      }
-      return await inner.commit(lease, commit);
-    },
-  };
-  return { store, reached: reached.promise, release: released.resolve };
-}
 
 describe("a tool that asks", () => {
   test("asks nobody while its run is being aborted, and is told", proven, async () => {

@@ -1,8 +1,9 @@
 /**
- * Stores for tests of runs: of both kinds, and one that fails where a test says so.
+ * Stores for tests of runs: of both kinds, and some that fail or wait where a test says so.
  */
 import { createMemoryStore, type Store } from "../../src/index.js";
 import { openFile } from "../stores/open.js";
+import { deferred } from "./agents.js";
 
 export type FailingStore = {
   readonly store: Store;
@@ -87,4 +88,23 @@ export async function withStore(open: () => Promise<OpenStore>, work: (store: St
   } finally {
     await close();
   }
+}
+
+/** Holds back the first commit that has an event of this type. */
+export function createHoldingStore(type: string) {
+  const inner = createMemoryStore();
+  const [reached, released] = [deferred(), deferred()];
+  let isHeld = false;
+  const store: Store = {
+    ...inner,
+    async commit(lease, commit) {
+      if (!isHeld && commit.events.some((event) => event.type === type)) {
+        isHeld = true;
+        reached.resolve();
+        await released.promise;
+      }
+      return await inner.commit(lease, commit);
+    },
+  };
+  return { store, reached: reached.promise, release: released.resolve };
 }
