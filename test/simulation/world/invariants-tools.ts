@@ -245,15 +245,27 @@ function stepsHaveTheirOwnValues({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** A question after the end would count instead of what hooks were told, and of what the tool gave. */
+/**
+ * A question after the end would count instead of what hooks were told, and of what the tool gave. An attempt can outlive its driver if
+ * something befalls the process: what settles there from then on may be that attempt, and not the next one.
+ */
 function endedAsksNothing({ facts }: History): Breach | undefined {
-  const ended = new Set<string>();
+  const calls = new Map<string, Map<string, "running" | "ended" | "unclear">>();
   for (const fact of facts) {
-    if (fact.type === "tool_started") ended.delete(fact.callKey);
-    if (fact.type === "tool_settled") ended.add(fact.callKey);
+    if (befallsItsProcess(fact))
+      for (const callKey of calls.get(fact.process)?.keys() ?? []) calls.get(fact.process)?.set(callKey, "unclear");
+    if (fact.type === "tool_started") {
+      const here = calls.get(fact.process) ?? new Map<string, "running" | "ended" | "unclear">();
+      calls.set(fact.process, here);
+      if (here.get(fact.callKey) !== "unclear") here.set(fact.callKey, "running");
+    }
+    if (fact.type === "tool_settled") {
+      const here = calls.get(fact.process);
+      if (here?.get(fact.callKey) === "running") here.set(fact.callKey, "ended");
+    }
     if (fact.type !== "written") continue;
     for (const event of fact.commit.events)
-      if (event.type === "tool_asked" && ended.has(event.callKey))
+      if (event.type === "tool_asked" && calls.get(fact.process)?.get(event.callKey) === "ended")
         return { what: `${event.callKey} asks '${event.step}' after its end`, fact };
   }
   return undefined;
