@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type RunResult, type Store } from "../../src/index.js";
+import { createAgent, type RunResult } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, ofType, typesOf } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { createHeldRelease } from "../support/held-release.js";
+import { createHoldingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const aborted = { status: "aborted", reason: "aborted", text: "Request aborted." } as const;
@@ -49,23 +50,13 @@ describe("an abort", () => {
   );
 
   test("while the request is being committed", verifies("LOOP-10#signal"), async () => {
-    const inner = createMemoryStore();
-    const held = deferred();
-    const committing = deferred();
-    const store: Store = {
-      ...inner,
-      async commit(lease, commit) {
-        committing.resolve();
-        await held.promise;
-        return inner.commit(lease, commit);
-      },
-    };
+    const { store, reached, release } = createHoldingStore("run_started");
     const controller = new AbortController();
     const agent = createAgent({ model: createScriptedModel([{ text: "Never.", wait: new Promise(() => {}) }]), store });
     const result = agent.run("Go", { signal: controller.signal });
-    await committing.promise;
+    await reached;
     controller.abort();
-    held.resolve();
+    release();
     expect(await result).toMatchObject(aborted);
   });
 
