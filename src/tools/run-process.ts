@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { CappedOutput } from "./capped-output.js";
-import { guardProcess } from "./guard-process.js";
+import { type Guard, guardProcess } from "./guard-process.js";
 import { markVariable, processesOf } from "./process-tree.js";
 
 export type RunProcessOptions = {
@@ -45,20 +45,34 @@ export async function runProcess(
   command: readonly [string, ...string[]],
   options: RunProcessOptions,
 ): Promise<ProcessResult> {
-  const { output } = options;
-  const [program, ...args] = command;
   options.signal.throwIfAborted();
   const mark = randomUUID();
+  const guard = guardProcess(mark);
+  try {
+    return await runGuarded(command, mark, guard, options);
+  } finally {
+    guard.dismiss();
+  }
+}
+
+async function runGuarded(
+  [program, ...args]: readonly [string, ...string[]],
+  mark: string,
+  guard: Guard,
+  options: RunProcessOptions,
+): Promise<ProcessResult> {
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: { ...options.env, [markVariable]: mark },
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  child.stdout.on("data", output.add);
-  child.stderr.on("data", output.add);
-  const guard = child.pid === undefined ? null : guardProcess(child.pid, mark);
-  if (child.pid !== undefined) options.onStart?.(child.pid);
+  child.stdout.on("data", options.output.add);
+  child.stderr.on("data", options.output.add);
+  if (child.pid !== undefined) {
+    guard.watch(child.pid);
+    options.onStart?.(child.pid);
+  }
   const stopping = stopOnAbortOrTimeout(child, mark, options);
   try {
     const { code, signal } = await exitOf(child);
@@ -67,7 +81,6 @@ export async function runProcess(
     return { ended: stopping.reason() ?? endedBy(code, signal), leftBehind, mayRunOn };
   } finally {
     stopping.stop();
-    guard?.dismiss();
   }
 }
 

@@ -179,18 +179,35 @@ describe("a process that has left the command's group", () => {
   });
 });
 
-test("a command ends when the process that runs it is killed", verifies("SEC-7"), async () => {
-  const root = createFolder();
-  const inner = "setsid sh -c 'echo $$ > inner; exec sleep 1000' & echo $$ > pid; touch ready; sleep 1000";
-  const script = join(import.meta.dirname, "../fixtures/run-command.mjs");
-  const child = spawn(process.execPath, [script, root, inner], { stdio: "ignore" });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  await vi.waitFor(() => expect(existsSync(join(root, "ready")) && existsSync(join(root, "inner"))).toBe(true), {
-    timeout: 10_000,
+describe("when the process that runs a command is killed", () => {
+  function runElsewhere(root: string, command: string) {
+    const script = join(import.meta.dirname, "../fixtures/run-command.mjs");
+    const child = spawn(process.execPath, [script, root, command], { stdio: "ignore" });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    return child;
+  }
+
+  async function waitForFiles(root: string, ...names: readonly string[]): Promise<void> {
+    const isWritten = (name: string) => existsSync(join(root, name)) && readFileSync(join(root, name), "utf8") !== "";
+    await vi.waitFor(() => expect(names.every(isWritten)).toBe(true), { timeout: 10_000 });
+  }
+
+  test("its processes end", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    const inner = "setsid sh -c 'echo $$ > inner; exec sleep 1000' & echo $$ > pid; sleep 1000";
+    const child = runElsewhere(root, inner);
+    await waitForFiles(root, "pid", "inner");
+    child.kill("SIGKILL");
+    await expectGone(join(root, "pid"));
+    await expectGone(join(root, "inner"));
   });
-  child.kill("SIGKILL");
-  await expectGone(join(root, "pid"));
-  await expectGone(join(root, "inner"));
+
+  test("they end though it was killed in the moment in which the command began", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    runElsewhere(root, "echo $$ > pid; kill -KILL $PPID; exec sleep 1000");
+    await waitForFiles(root, "pid");
+    await expectGone(join(root, "pid"));
+  });
 });
 
 test("a command that is too long for the system is refused", verifies("SEC-15"), async () => {
