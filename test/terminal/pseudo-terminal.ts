@@ -67,8 +67,11 @@ export function openProgram(world: World, file: string, args: readonly string[],
       resolve({ code: exitCode, signal });
     });
   });
-  onTestFinished(() => {
+  onTestFinished(({ task }) => {
     if (!hasEnded) child.kill("SIGKILL");
+    // A test that is out of time says nothing of what it waited for.
+    if (!hasEnded && task.result?.state === "fail")
+      console.error(`This was still running, ${[file, ...args].join(" ")}, and its screen was:\n${visible()}`);
     terminal.dispose();
   });
 
