@@ -10,6 +10,7 @@
  */
 import { resolve } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { LongFilesFirst } from "./test/long-files-first.js";
 import { requirementsReporter } from "./test/requirements-reporter.js";
 import { unhandledReporter } from "./test/unhandled-reporter.js";
 
@@ -37,6 +38,7 @@ export default defineConfig({
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    sequence: { sequencer: LongFilesFirst },
     silent: "passed-only",
     reporters: [
       ["default", { summary: false }],

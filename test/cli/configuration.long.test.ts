@@ -241,6 +241,7 @@ test(
     const corporate = await startProviderServer("openai-chat", [
       { type: "answer", text: "One." },
       { type: "answer", text: "Two." },
+      { type: "answer", text: "Three." },
     ]);
     const other = await startProviderServer("openai-chat", []);
     onTestFinished(async () => {

@@ -62,7 +62,7 @@ test("the conversation killed at each commit goes on, and nothing runs twice", {
   async function killAndGoOn(point: string): Promise<string> {
     const world = createWorld(workFiles);
     const killed = openMortal(world, killAtCommit, ["work now"], { ...env, PAWL_KILL_AT: point });
-    // A slow conversation commits more often than a quick one, because it renews its lease. So the last points may never come.
+    // Results that come at the same moment share a commit. So there may be fewer commits than in the run that counted them.
     const end = await Promise.race([killed.ended, killed.sees(/All done\.[\s\S]*ready/)]);
     if (typeof end === "string") killed.type("/quit\r");
     await killed.ended;
