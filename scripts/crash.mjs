@@ -6,6 +6,7 @@
  *     npm run crash -- --json          the figures as JSON
  *     npm run crash -- --write         also writes them into docs/reliability.md
  *     npm run soak                     1,000,000 seeds, sampled triples of crashes and 1,000 random kills too: hours
+ *     npm run soak -- --triples 1000   fewer triples of each scenario: 5,000 unless told otherwise, and 250 on PostgreSQL
  *     npm run soak -- --write          also writes its figures into docs/reliability.md, those of each Node in a place of their own
  *
  * On memory, on SQLite, and on a PostgreSQL server of its own, if PostgreSQL is installed. The last two get fewer seeds.
@@ -79,6 +80,7 @@ const killedWays = {
 const { values: options } = parseArgs({
   options: {
     seeds: { type: "string" },
+    triples: { type: "string", default: "5000" },
     threads: { type: "string", default: String(availableParallelism()) },
     soak: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
@@ -87,8 +89,12 @@ const { values: options } = parseArgs({
 });
 const threads = Number(options.threads);
 const seeds = Number(options.seeds ?? (options.soak ? 1_000_000 : 20_000));
-if (!Number.isSafeInteger(seeds) || seeds < 20 || !Number.isSafeInteger(threads) || threads < 1) {
-  console.error("Usage: npm run crash -- [--seeds N] [--threads N] [--json] [--write]; 20 seeds or more.");
+const samples = Number(options.triples) / samplesInJob;
+if (![seeds, threads, samples].every(Number.isSafeInteger) || seeds < 20 || threads < 1 || samples < 1) {
+  console.error(
+    `Usage: npm run crash -- [--seeds N] [--threads N] [--json] [--write]; 20 seeds or more.
+       npm run soak -- [--triples N] and the same; a multiple of ${samplesInJob}.`,
+  );
   process.exit(2);
 }
 
@@ -115,7 +121,7 @@ function jobsOf() {
   if (options.soak)
     for (const store of stores)
       for (const scenario of scenarios.keys())
-        for (let seed = 1; seed <= (store === "PostgreSQL" ? 1 : 5_000 / samplesInJob); seed += 1)
+        for (let seed = 1; seed <= (store === "PostgreSQL" ? 1 : samples); seed += 1)
           jobs.push({ kind: "sample", store, scenario, count: samplesInJob, seed });
   for (const store of stores.toReversed()) {
     const { apart, most } = seedsOn[store];
