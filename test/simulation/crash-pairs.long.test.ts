@@ -2,7 +2,8 @@
  * Reference scenarios in which two processes die, around commits: at all pairs in a small scenario, at some in a large one.
  * The end is the one without crashes, but for what its tools cannot know.
  *
- * `npm run crash` plays more of them, in each store: all but those of the two largest scenarios. These have a file of their own, so that two processors share the work.
+ * `npm run crash` plays more of them, in each store: all but those of the two largest scenarios. These have a file of
+ * their own, so that two processors share the work.
  */
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
