@@ -124,11 +124,13 @@ function checkPackage() {
 
 function whatAPersonDoes() {
   const address = repository?.url ?? repository;
+  // An unsigned tag may mark the commit that was tested. The signed one, of the commit that is published, replaces it.
+  const replacing = git("tag", "--list", `v${version}`) === "" ? "" : "--force ";
   const steps = [
     ...(address === undefined ? [nameTheRepository] : []),
     "npm run soak                          hours of random faults, on a machine that has nothing else to do",
     "npm run bench -- loop                 figures in docs/performance.md that are not of this commit",
-    `git tag -s v${version} -m "${name} ${version}" && git push origin v${version}
+    `git tag -s ${replacing}v${version} -m "${name} ${version}" && git push origin v${version}
                                            to ${address ?? "the repository that you have named"};
                                            .github/workflows/release.yml publishes it from there, with provenance`,
     `npm view ${name}@${version} dist.attestations      shows that npm knows where it was built`,
