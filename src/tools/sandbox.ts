@@ -11,31 +11,67 @@ const bubblewrap = "bwrap";
 /** Returns the program and arguments that run a command line of `sh` in a folder. They need no further shell. */
 export function sandboxedCommand(sandbox: Sandbox, root: string, command: string): readonly [string, ...string[]] {
   if (sandbox === "none") return ["sh", "-c", command];
-  return [bubblewrap, ...isolation, "--bind", root, root, "--chdir", root, "--", "sh", "-c", command];
+  return [
+    bubblewrap,
+    ...(findIsolation() ?? strictest),
+    "--bind",
+    root,
+    root,
+    "--chdir",
+    root,
+    "--",
+    "sh",
+    "-c",
+    command,
+  ];
 }
 
 /**
  * A command sees the system read-only, has its own temporary folders, and only a loopback network. It sees only the
  * processes of its sandbox, which all end with bubblewrap. `--new-session` prevents a command from typing into the
  * user's terminal.
+ *
+ * Root keeps nothing that leads out. Without capabilities it cannot mount the system writable again. The kernel's
+ * settings in /proc/sys do not ask for capabilities, only for the user id 0: `kernel.core_pattern` would start a program
+ * outside of the sandbox. So /proc is read-only.
  */
-const isolation = [
+const baseIsolation = [
   ["--ro-bind", "/", "/"],
   ["--dev", "/dev"],
   ["--proc", "/proc"],
+  ["--remount-ro", "/proc"],
   ["--tmpfs", "/tmp"],
   ["--tmpfs", "/run"],
   ["--setenv", "TMPDIR", "/tmp"],
   ["--unshare-all"],
+  ["--cap-drop", "ALL"],
   ["--die-with-parent"],
   ["--new-session"],
 ].flat();
+
+/**
+ * The same without user namespaces of a command's own. A command has all capabilities in such a namespace. The mounts
+ * stay locked there, but it reaches more of the kernel. bubblewrap closes them since 0.8.0.
+ */
+const strictest = [...baseIsolation, "--unshare-user", "--disable-userns"];
+
+let found: readonly string[] | null = null;
+
+/** The strictest isolation that works here; null if bubblewrap does not work. */
+function findIsolation(): readonly string[] | null {
+  found ??= [strictest, baseIsolation].find(works) ?? null;
+  return found;
+}
+
+function works(isolation: readonly string[]): boolean {
+  const options = { stdio: "ignore", timeout: 5000 } as const;
+  return spawnSync(bubblewrap, [...isolation, "--", "true"], options).status === 0;
+}
 
 /**
  * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
  * create namespaces.
  */
 export function detectSandbox(): Sandbox {
-  const tried = spawnSync(bubblewrap, [...isolation, "--", "true"], { stdio: "ignore", timeout: 5000 });
-  return tried.status === 0 ? "bubblewrap" : "none";
+  return findIsolation() === null ? "none" : "bubblewrap";
 }

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -258,6 +259,50 @@ describe("the tool", () => {
       expect(text.indexOf("--tmpfs /tmp")).toBeLessThan(text.indexOf("--bind /a b"));
     },
   );
+});
+
+describe.runIf(detectSandbox() === "bubblewrap")("a command in the sandbox, also as root", () => {
+  /** A folder that the user can write and that the sandbox must not: outside of the root, and of its own /tmp. */
+  function createOutside(): string {
+    const outside = mkdtempSync(join(homedir(), ".pawl-outside-"));
+    onTestFinished(() => rmSync(outside, { recursive: true, force: true }));
+    return outside;
+  }
+
+  const escapes: readonly [title: string, command: string][] = [
+    ["writes outside of its root", "true"],
+    ["mounts the system writable again", "mount -o remount,rw,bind /"],
+    ["mounts its /proc writable again", "mount -o remount,rw /proc"],
+    ["does so in a user namespace of its own", "unshare --user --map-root-user --mount mount -o remount,rw,bind /"],
+    ["takes the system's mounts off", "umount -l /"],
+  ];
+  test.each(escapes)("never %s", verifies("SEC-7"), async (_title, command) => {
+    const outside = createOutside();
+    const said = await run(`${command}; echo x > '${outside}/written' && echo escaped`, { sandbox: "auto" });
+    expect(said).not.toMatch(/^escaped/m);
+    expect(said).not.toContain("not sandboxed");
+    expect(existsSync(join(outside, "written"))).toBe(false);
+  });
+
+  test(
+    "cannot change the kernel's settings, which could name a program to run outside",
+    verifies("SEC-7"),
+    async () => {
+      // It writes what is there, so that nothing changes if it can.
+      const file = "/proc/sys/kernel/core_pattern";
+      const said = await run(`now=$(cat ${file}); echo "$now" > ${file} && echo written`, { sandbox: "auto" });
+      expect(said).not.toMatch(/^written/m);
+      const writable = await run("find /proc /sys -type f -writable -not -path '/proc/[0-9]*'", { sandbox: "auto" });
+      expect(writable).toBe("(no output)\n(exit code 0)");
+    },
+  );
+
+  test("makes no device, and has no capability", verifies("SEC-7"), async () => {
+    expect(await run("mknod disk b 8 0 && echo made", { sandbox: "auto" })).not.toMatch(/^made/m);
+    const capabilities = await run("grep ^Cap /proc/self/status", { sandbox: "auto" });
+    expect(capabilities).toMatch(/^CapPrm:\s+0+$/m);
+    expect(capabilities).toMatch(/^CapEff:\s+0+$/m);
+  });
 });
 
 describe("createCappedOutput", () => {
