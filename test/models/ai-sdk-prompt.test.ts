@@ -9,9 +9,13 @@ import { collect, requestOf, user, weatherTool } from "./collect.js";
 import { finish, streamingV3 } from "./stream-parts.js";
 
 const { signal } = new AbortController();
+
+function local(specificationVersion: "v3" | "v4") {
+  return { specificationVersion, provider: "local.chat", modelId: "local-model" };
+}
 const converters = {
-  v3: createPromptConverter("v3", [], {}),
-  v4: createPromptConverter("v4", [], {}),
+  v3: createPromptConverter(local("v3"), [], {}),
+  v4: createPromptConverter(local("v4"), [], {}),
 };
 
 function convert(messages: readonly Message[], more: Partial<ModelRequest> = {}): CallOptions {
@@ -208,9 +212,10 @@ test("files of a user, in v3 and v4", () => {
 });
 
 describe("ids of calls", () => {
-  const idsOf = (id: string): readonly unknown[] => {
+  const idsOf = (id: string, provider = "local.chat", modelId = "local-model"): readonly unknown[] => {
     const call = assistant({ type: "tool_call", toolCallId: id, name: "t", input: {} });
-    const { prompt } = convert([user("Hi"), call, result(id, { type: "text", text: "x" })]);
+    const own = createPromptConverter({ specificationVersion: "v3", provider, modelId }, [], {});
+    const { prompt } = own(requestOf([user("Hi"), call, result(id, { type: "text", text: "x" })]), signal);
     return prompt
       .slice(1)
       .flatMap((message) =>
@@ -219,21 +224,61 @@ describe("ids of calls", () => {
           : message.content.map((part) => ("toolCallId" in part ? part.toolCallId : undefined)),
       );
   };
+  const long = "x".repeat(65);
+  const strange = ["functions.t:0", "call|fc_1", long, "ключ", "\0"];
 
-  test.each(["toolu_01AbC-d", "a", "x".repeat(64)])("%s is acceptable", (id) => {
-    expect(idsOf(id)).toEqual([id, id]);
+  test.each([
+    ["local.chat", "moonshotai/Kimi-K2-Instruct"],
+    ["openrouter", "moonshotai/kimi-k2"],
+    ["moonshot.chat", "kimi-k2-0905-preview"],
+    ["google.generative-ai", "gemini-2.5-pro"],
+    ["groq.chat", "llama-3.3-70b"],
+    ["gateway", "xai/grok-4"],
+  ])("%s, %s: every id goes back as it came", (provider, modelId) => {
+    for (const id of [...strange, "toolu_01AbC-d", "a"]) expect(idsOf(id, provider, modelId)).toEqual([id, id]);
   });
 
-  test.each(["", "functions.t:0", "call|fc_1", "x".repeat(65), "ключ", "\0"])("%j is made acceptable", (id) => {
-    const [ofCall, ofResult] = idsOf(id);
-    expect(ofCall).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-    expect(ofResult).toBe(ofCall);
-    expect(idsOf(id)).toEqual([ofCall, ofResult]);
+  const refusing: readonly (readonly [string, string, RegExp])[] = [
+    ["anthropic.messages", "claude-sonnet-4-5", /^[A-Za-z0-9_-]{1,64}$/],
+    ["vertex.anthropic.messages", "claude-sonnet-4-5@20250929", /^[A-Za-z0-9_-]{1,64}$/],
+    ["bedrock.anthropic.messages", "anthropic.claude-sonnet-4-5", /^[A-Za-z0-9_-]{1,64}$/],
+    ["amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", /^[A-Za-z0-9_-]{1,64}$/],
+    ["amazon-bedrock", "moonshot.kimi-k2-thinking", /^[A-Za-z0-9_-]{1,64}$/],
+    ["openrouter", "anthropic/claude-sonnet-4.5", /^[A-Za-z0-9_-]{1,64}$/],
+    ["gateway", "anthropic/claude-sonnet-4.5", /^[A-Za-z0-9_-]{1,64}$/],
+    ["mistral.chat", "mistral-large-latest", /^[A-Za-z0-9]{9}$/],
+    ["amazon-bedrock", "us.mistral.pixtral-large-2502-v1:0", /^[A-Za-z0-9]{9}$/],
+    ["openrouter", "mistralai/devstral-medium", /^[A-Za-z0-9]{9}$/],
+    ["openai.responses", "gpt-5", /^.{1,64}$/s],
+    ["azure.chat", "my-deployment", /^.{1,40}$/s],
+    ["openrouter", "openai/gpt-5", /^.{1,40}$/s],
+  ];
+
+  test.each(refusing)(
+    "%s, %s: ids that it refuses are rewritten, the same for call and result",
+    (provider, modelId, accepted) => {
+      for (const id of ["", ...strange]) {
+        const [ofCall, ofResult] = idsOf(id, provider, modelId);
+        expect(ofCall).toMatch(accepted);
+        expect(ofResult).toBe(ofCall);
+        expect(idsOf(id, provider, modelId)).toEqual([ofCall, ofResult]);
+        if (accepted.test(id)) expect(ofCall).toBe(id);
+      }
+    },
+  );
+
+  test.each(refusing)("%s, %s: different ids stay different", (provider, modelId) => {
+    const alike = ["a.b", "a:b", "a_b", "a.b:1", "call_1", "call_2", `${long}1`, `${long}2`];
+    const ids = [...alike, ...Array.from({ length: 200 }, (_, index) => `functions.read_file:${index}`)];
+    expect(new Set(ids.map((id) => idsOf(id, provider, modelId)[0])).size).toBe(ids.length);
   });
 
-  test("different ids stay different", () => {
-    const ids = ["a.b", "a:b", "a_b", `${"x".repeat(64)}1`, `${"x".repeat(64)}2`];
-    expect(new Set(ids.map((id) => idsOf(id)[0])).size).toBe(ids.length);
+  test.each([
+    ["anthropic.messages", "claude-sonnet-4-5", "toolu_01AbC-d"],
+    ["mistral.chat", "mistral-large-latest", "D681PevKs"],
+    ["openai.responses", "gpt-5", "call_o.k"],
+  ])("%s, %s: its own ids stay as they are", (provider, modelId, id) => {
+    expect(idsOf(id, provider, modelId)).toEqual([id, id]);
   });
 });
 
@@ -256,7 +301,7 @@ describe("settings", () => {
 
   test("limits, format and the provider's options", () => {
     const responseFormat = { type: "json", schema: { type: "object" }, name: "answer" } as const;
-    const withDefaults = createPromptConverter("v4", [], { openai: { store: false, user: "a" }, xai: { x: 1 } });
+    const withDefaults = createPromptConverter(local("v4"), [], { openai: { store: false, user: "a" }, xai: { x: 1 } });
     const request = requestOf([user("Hi")], {
       maxOutputTokens: 100,
       temperature: 0,

@@ -284,16 +284,16 @@ test("a cited document keeps its file name and media type", verifies("CTX-10"), 
 });
 
 describe("chat completions", () => {
-  const call = chatCall("call_1", "weather", city);
+  const call = chatCall("D681PevKs", "weather", city);
   const ends = chatCompletion([{ content: "Sun." }], "stop");
-  const calls = [{ id: "call_1", function: { name: "weather", arguments: JSON.stringify(city) } }];
+  const calls = [{ id: "D681PevKs", function: { name: "weather", arguments: JSON.stringify(city) } }];
 
   /** The assistant's message and the result in the second request. */
   async function sentBack(deltas: readonly object[], start: (origin: string) => Started) {
     const [, body] = await bodiesOf([chatCompletion([...deltas, call], "tool_calls"), ends], start);
     const [, assistant, result] = listIn(body, "messages");
     expect(assistant).toMatchObject({ role: "assistant", tool_calls: calls });
-    expect(result).toMatchObject({ role: "tool", tool_call_id: "call_1", content: "sun" });
+    expect(result).toMatchObject({ role: "tool", tool_call_id: "D681PevKs", content: "sun" });
     return assistant;
   }
 

@@ -27,11 +27,13 @@ export function withUniqueIds(ids: Set<string>, message: AssistantMessage): Assi
   return changed ? { ...message, parts } : message;
 }
 
+/** An id that ends in a number, such as Kimi's `functions.read_file:3`, keeps its form and gets another number. */
 function freeId(ids: ReadonlySet<string>, wanted: string): string {
   if (wanted !== "" && !ids.has(wanted)) return wanted;
-  const stem = wanted === "" ? "call" : wanted;
+  const numbered = /:\d+$/.test(wanted);
+  const stem = numbered ? wanted.slice(0, wanted.lastIndexOf(":") + 1) : `${wanted === "" ? "call" : wanted}_`;
   for (let count = ids.size + 1; ; count += 1) {
-    const id = `${stem}_${count}`;
+    const id = `${stem}${count}`;
     if (!ids.has(id)) return id;
   }
 }

@@ -67,11 +67,7 @@ const optionRules: OptionTable<AiSdkOptions> = {
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
   assertUsable(languageModel);
   checkOptions("fromAiSdk()", optionRules, options);
-  const convert = createPromptConverter(
-    languageModel.specificationVersion,
-    options.providerTools ?? [],
-    options.providerOptions ?? {},
-  );
+  const convert = createPromptConverter(languageModel, options.providerTools ?? [], options.providerOptions ?? {});
   return {
     id: options.id ?? `${languageModel.provider.split(".")[0]}/${languageModel.modelId}`,
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),

@@ -10,13 +10,11 @@ import type {
   FilePart,
   Message,
   ProviderMetadata,
-  ToolCallPart,
   ToolOutput,
   ToolResultPart,
   UserPart,
 } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
-import { sha256 } from "../../platform/hash.js";
 import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
 import type {
   CallOptions,
@@ -32,9 +30,11 @@ import type {
   WithOptions,
 } from "./call-options.js";
 import { withContainer } from "./container.js";
+import type { LanguageModel } from "./language-model.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 import { settingsOf } from "./settings.js";
+import { toolCallIdsFor } from "./tool-call-ids.js";
 
 /**
  * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
@@ -44,10 +44,12 @@ export const ownMetadata = "pawl";
 
 /** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
 export function createPromptConverter(
-  version: SpecificationVersion,
+  model: Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">,
   providerTools: readonly ProviderTool[],
   defaults: ProviderMetadata,
 ): (request: ModelRequest, signal: AbortSignal) => CallOptions {
+  const version = model.specificationVersion;
+  const idOf = toolCallIdsFor(model);
   let converted = new WeakMap<Message, Converted>();
   let toolIds: ToolIds = new Map();
   const convertedTools = new WeakMap<readonly ToolSpecification[], readonly (PromptTool | ProviderTool)[]>();
@@ -55,7 +57,7 @@ export function createPromptConverter(
   function convertedOf(message: Message): Converted {
     let own = converted.get(message);
     if (own === undefined) {
-      own = { prompt: convertMessage(message, { version, toolIds }), provider: providerCallsIn(message) };
+      own = { prompt: convertMessage(message, { version, idOf, toolIds }), provider: providerCallsIn(message) };
       converted.set(message, own);
     }
     return own;
@@ -125,7 +127,11 @@ function mergeOptions(defaults: ProviderMetadata, own: ProviderMetadata | undefi
   return merged;
 }
 
-type Target = { readonly version: SpecificationVersion; readonly toolIds: ToolIds };
+type Target = {
+  readonly version: SpecificationVersion;
+  readonly idOf: ReturnType<typeof toolCallIdsFor>;
+  readonly toolIds: ToolIds;
+};
 
 function convertMessage(message: Message, target: Target): PromptMessage {
   const content: PromptPart[] = [];
@@ -152,7 +158,7 @@ function convertPart(part: UserPart | AssistantPart, target: Target): PromptPart
     case "tool_call":
       return {
         type: "tool-call",
-        toolCallId: acceptableId(part),
+        toolCallId: target.idOf(part),
         toolName: part.name,
         input: part.input,
         ...(part.providerExecuted === true && { providerExecuted: true as const }),
@@ -162,7 +168,7 @@ function convertPart(part: UserPart | AssistantPart, target: Target): PromptPart
       if (part.approval !== undefined) return { type: "tool-approval-response", ...part.approval, ...optionsOf(part) };
       return {
         type: "tool-result",
-        toolCallId: acceptableId(part),
+        toolCallId: target.idOf(part),
         toolName: part.name,
         output: convertOutput(shapedResult(part, target.toolIds), version),
         ...optionsOf(part),
@@ -244,15 +250,4 @@ function optionsOf(part: { readonly providerMetadata?: ProviderMetadata }): With
   if (!(ownMetadata in metadata)) return { providerOptions: metadata };
   const { [ownMetadata]: _own, ...providerOptions } = metadata;
   return { providerOptions };
-}
-
-/**
- * An id that every provider accepts; Anthropic requires 1 to 64 letters, digits, `_` and `-`. A call and its result get
- * the same id, in each request. A call that the provider ran keeps its id, because the provider knows it.
- */
-function acceptableId(part: ToolCallPart | ToolResultPart): string {
-  const id = part.toolCallId;
-  if (part.providerExecuted === true || /^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
-  const hash = sha256(id).slice(0, 16);
-  return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 40)}_${hash}`;
 }
