@@ -1,11 +1,14 @@
 /** What is around the code in the guide and in docs/comparison.md: a program's own, by the names that the pages give it. */
 
+/// <reference path="./express.d.ts" />
+
 import type Assert from "node:assert/strict";
 import type { join as Join } from "node:path";
 import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
 import type { AbstractChat, Tool as AiTool, UIMessage } from "ai";
 import type { Agent, AnyTool, Message, Model, Session, Store, ToolContext, UserMessage } from "pawl";
+import type { Server } from "pawl/server";
 import type { McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
@@ -32,6 +35,7 @@ declare global {
   const search: AnyTool;
   const clock: AnyTool;
   const store: Store;
+  const server: Server;
   function openMine(): Promise<Store>;
   const transport: McpTransport;
   const pins: McpPins;

@@ -5,6 +5,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { beatFrame } from "./frames.js";
+import { isBodyRead, parsedBody } from "./parsed-body.js";
+import type { BodyLimits } from "./request.js";
 import { enoughUnsent, type Sink } from "./sink.js";
 import type { Written } from "./written.js";
 
@@ -36,10 +38,10 @@ type Times = { readonly headersMs: number; readonly bodyMs: number };
 
 export function createListener(
   handle: (request: Request, port: number | null) => Promise<Written>,
-  { bodyMs }: Pick<Times, "bodyMs">,
+  limits: BodyLimits,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
-    void answer(incoming, response, handle, bodyMs).catch(() => {
+    void answer(incoming, response, handle, limits).catch(() => {
       // The answer cannot be written, or the request is none: the connection is of no more use.
       incoming.destroy();
     });
@@ -50,13 +52,13 @@ async function answer(
   incoming: IncomingMessage,
   response: ServerResponse,
   handle: (request: Request, port: number | null) => Promise<Written>,
-  answerMs: number,
+  limits: BodyLimits,
 ): Promise<void> {
   const left = new AbortController();
   // An abort costs as much as a small request: whoever has the whole answer has not left.
   const leave = () => response.writableFinished || left.abort();
   response.on("close", leave);
-  const request = toRequest(incoming, left.signal);
+  const request = toRequest(incoming, left.signal, limits);
   if (request === null) {
     response.writeHead(400).end();
     return;
@@ -78,7 +80,7 @@ async function answer(
   } else if (incoming.method === "HEAD" || body === null) response.end();
   else {
     response.end(body);
-    if (response.writableLength > 0) destroyLater(response, answerMs + body.byteLength / bytesPerMs);
+    if (response.writableLength > 0) destroyLater(response, limits.bodyMs + body.byteLength / bytesPerMs);
   }
   if (isLast) response.once("finish", () => incoming.destroy());
 }
@@ -88,7 +90,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Null if the request names no address. */
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | null {
+function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyLimits): Request | null {
   const headers: [name: string, value: string][] = [];
   for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2)
     headers.push([incoming.rawHeaders[index] ?? "", incoming.rawHeaders[index + 1] ?? ""]);
@@ -101,16 +103,25 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | nu
     method,
     headers,
     signal,
-    ...(hasBody ? { body: bodyOf(incoming), duplex: "half" } : {}),
+    ...(hasBody ? { body: bodyOf(incoming, limits), duplex: "half" } : {}),
   } as RequestInit);
 }
 
-/** Read only as far as somebody asks. A body that nobody reads to its end stays where it is: its connection is closed. */
-function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  const chunks = incoming.iterator({ destroyOnReturn: false });
+/**
+ * Read only as far as a route reads it. The connection of a body that is not read to its end is closed. A body that other
+ * code has read is taken from `request.body`.
+ */
+function bodyOf(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<Uint8Array> {
+  const isRead = isBodyRead(incoming);
+  const chunks = isRead ? null : incoming.iterator({ destroyOnReturn: false });
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        if (chunks === null) {
+          controller.enqueue(parsedBody(incoming, limits));
+          controller.close();
+          return;
+        }
         const { done, value } = await chunks.next();
         if (done === true) controller.close();
         else controller.enqueue(value as Uint8Array);

@@ -1,6 +1,7 @@
 /**
  * Reading a request: its body within a bound and a time, while it arrives, and its JSON within a depth.
  */
+import { PawlError } from "../index.js";
 import { ServerError } from "./server-error.js";
 import { checkShape, type ObjectShape } from "./shape.js";
 
@@ -20,6 +21,11 @@ export async function readBody(
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   if (type !== "application/json")
     throw new ServerError("unsupported_media_type", "Send the body as application/json.");
+  if (request.bodyUsed)
+    throw new PawlError(
+      "bad_configuration",
+      "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
+    );
   const bytes = request.body === null ? new Uint8Array(0) : await readBytes(request, request.body, limits);
   const value = parse(decode(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");

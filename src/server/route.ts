@@ -47,6 +47,16 @@ export type Found =
   | { readonly type: "other_method"; readonly allowed: readonly Method[] }
   | { readonly type: "none" };
 
+/**
+ * The paths that a request may mean. `app.use` of Express and `app.mount` of Hono take the path off under which a server is
+ * mounted; `app.all` and routes of Next.js leave it on. Both forms are understood.
+ */
+export function mountedPaths(pathname: string, basePath: string): readonly string[] {
+  if (basePath === "") return [pathname];
+  if (pathname === basePath) return ["/"];
+  return pathname.startsWith(`${basePath}/`) ? [pathname.slice(basePath.length), pathname] : [pathname];
+}
+
 /** Finds the route of a path without its base. */
 export function findRoute(routes: readonly Route[], method: string, path: string): Found {
   const parts = partsOf(path);

@@ -89,7 +89,11 @@ type Common = {
    * `peers`, else made from the token; without either, cookies of pages and open calls of MCP do not outlive the process.
    */
   readonly secret?: string;
-  /** The path under which the server is mounted, for example `/pawl`. Default: none. */
+  /**
+   * The path under which clients reach the server, for example `/pawl`. Requests may come with it or without it, because some
+   * frameworks take it off. Needed where they leave it on (`app.all`, Next.js, `node:http`), and for what has addresses: the
+   * inspector and the OpenAPI document. Default: none.
+   */
   readonly basePath?: string;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];

@@ -32,7 +32,7 @@ import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText, tokenPrincipal } from "./principal.js";
 import { createReadingAgent } from "./reading-agent.js";
 import { readBody } from "./request.js";
-import { type Asked, findRoute, type Route } from "./route.js";
+import { type Asked, findRoute, mountedPaths, type Route } from "./route.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { inspectingRoutes } from "./routes/inspecting.js";
@@ -56,9 +56,13 @@ import { type Handled, toResponse, written } from "./written.js";
 
 /** Sessions over HTTP. */
 export type Server = {
-  /** Answers a request of the Web. */
+  /** Answers a request of the Web: `app.mount("/pawl", server.fetch)` in Hono, a route handler of Next.js. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Answers a request of Node: `http.createServer(server.listener)`. Streams are written to the socket directly. */
+  /**
+   * Answers a request of Node: `http.createServer(server.listener)`, `app.use("/pawl", server.listener)` in Express. Streams
+   * are written to the socket directly. A body that other code has read, such as `express.json()`, is taken from
+   * `request.body`.
+   */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
    * A code that lets one page in a browser act as a principal: for the fragment of a link. It is good once, for ten
@@ -291,15 +295,16 @@ const nobody: Principal = { id: "", scopes: [] };
 
 function routeOf(request: Request, { settings }: ServerContext) {
   const url = new URL(request.url);
-  const { basePath } = settings;
-  const isUnder = basePath === "" || url.pathname === basePath || url.pathname.startsWith(`${basePath}/`);
-  const path = isUnder ? url.pathname.slice(basePath.length) : "";
-  // Without the slash, the address of the base is the page, too.
-  const found = findRoute(settings.ui ? routesWithPage : routes, request.method, isUnder && path === "" ? "/" : path);
-  if (found.type === "found") return { ...found, url };
-  if (found.type === "other_method")
-    throw new ServerError("method_not_allowed", `This address takes ${found.allowed.join(", ")}.`);
-  throw new ServerError("not_found", "There is nothing at this address. See /openapi.json.");
+  const served = settings.ui ? routesWithPage : routes;
+  const tries = mountedPaths(url.pathname, settings.basePath).map((path) => findRoute(served, request.method, path));
+  for (const found of tries) if (found.type === "found") return { ...found, url };
+  for (const found of tries)
+    if (found.type === "other_method")
+      throw new ServerError("method_not_allowed", `This address takes ${found.allowed.join(", ")}.`);
+  throw new ServerError(
+    "not_found",
+    "There is nothing at this address. See /openapi.json. A server that is mounted below a path may need its option basePath.",
+  );
 }
 
 /** @throws ServerError `unauthorized` */

@@ -274,7 +274,7 @@ describe("limits", () => {
 
   test("an address that there is not, and a method that it does not take, are said so", async () => {
     await withServer({ basePath: "/pawl" }, async ({ ask }) => {
-      expect((await ask("GET", "/v1/sessions")).status).toBe(404);
+      expect((await ask("GET", "/pawls/v1/sessions")).status).toBe(404);
       expect((await ask("GET", "/pawl/v1/sessions")).status).toBe(200);
       expect((await ask("GET", "/pawl/nowhere")).status).toBe(404);
       expect((await ask("DELETE", "/pawl/v1/sessions")).status).toBe(405);

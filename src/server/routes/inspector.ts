@@ -5,7 +5,7 @@
 
 import type { Answer } from "../answer.js";
 import type { InspectorFile } from "../inspector-files.js";
-import type { Asked, Route } from "../route.js";
+import { type Asked, mountedPaths, type Route } from "../route.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
@@ -51,10 +51,11 @@ export const inspectorRoutes: readonly Route[] = [
 
 /** A link to the empty page may stand on any page: in a mail, in a chat. What the page then asks comes from itself. */
 export function isPageLoad(request: Request, { ui, basePath }: ServerSettings): boolean {
-  const { pathname } = new URL(request.url);
-  const isPage = ui && request.method === "GET" && (pathname === `${basePath}/` || pathname === basePath);
+  const paths = mountedPaths(new URL(request.url).pathname, basePath);
   return (
-    isPage &&
+    ui &&
+    request.method === "GET" &&
+    paths.includes("/") &&
     request.headers.get("sec-fetch-mode") === "navigate" &&
     request.headers.get("sec-fetch-dest") === "document"
   );

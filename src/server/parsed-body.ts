@@ -1,0 +1,60 @@
+/**
+ * Bodies that other code has read: `express.json()` and Fastify read a request to its end, and leave what they parsed in
+ * `request.body`.
+ *
+ * 1. A parsed body is bounded like one that arrives: by its bytes and by its depth, before a copy is made of it.
+ */
+import type { IncomingMessage } from "node:http";
+import { PawlError } from "../index.js";
+import type { BodyLimits } from "./request.js";
+import { ServerError } from "./server-error.js";
+
+type ParsedLimits = Pick<BodyLimits, "maxBodyBytes" | "maxJsonDepth">;
+
+/** Whether other code has read the request to its end. */
+export function isBodyRead(incoming: IncomingMessage): boolean {
+  return incoming.readableDidRead && incoming.complete;
+}
+
+/**
+ * The bytes of a body that was read before.
+ * @throws ServerError `too_large`, `bad_input`
+ * @throws PawlError `bad_configuration` if the code that read the body did not leave it in `request.body`
+ */
+export function parsedBody(incoming: IncomingMessage, limits: ParsedLimits): Uint8Array {
+  const { body } = incoming as { readonly body?: unknown };
+  if (body === undefined)
+    throw new PawlError(
+      "bad_configuration",
+      "The body of the request was read before it reached the server. Mount the server before the code that reads bodies, or leave the parsed body in request.body.",
+    );
+  if (body instanceof Uint8Array) return body;
+  if (typeof body === "string") return new TextEncoder().encode(body);
+  checkSize(body, limits);
+  return new TextEncoder().encode(JSON.stringify(body));
+}
+
+/**
+ * Stops at the first value beyond a bound, so the work does not grow with what a parser let in. Each value counts as at
+ * least as many bytes as its shortest JSON.
+ * @throws ServerError `too_large`, `bad_input`
+ */
+function checkSize(body: unknown, { maxBodyBytes, maxJsonDepth }: ParsedLimits): void {
+  const waiting: { readonly value: unknown; readonly depth: number }[] = [{ value: body, depth: 0 }];
+  let bytes = 0;
+  const count = (more: number) => {
+    bytes += more;
+    if (bytes > maxBodyBytes) throw new ServerError("too_large", `The body has more than ${maxBodyBytes} bytes.`);
+  };
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { value, depth } = next;
+    count(typeof value === "string" ? value.length + 2 : 1);
+    if (typeof value !== "object" || value === null) continue;
+    if (depth >= maxJsonDepth)
+      throw new ServerError("bad_input", `The body is nested more than ${maxJsonDepth} levels deep.`);
+    for (const key in value) {
+      count(1 + (Array.isArray(value) ? 0 : key.length + 3));
+      waiting.push({ value: (value as { readonly [name: string]: unknown })[key], depth: depth + 1 });
+    }
+  }
+}
