@@ -153,6 +153,11 @@ async function createAgents<ModelLike>(
   for (const agent of agents) {
     if (created.has(agent.name))
       throw new PawlError("bad_configuration", `Two agents are named "${agent.name}". Rename one of them.`);
+    if ("store" in agent && agent.store !== undefined && agent.store !== store)
+      throw new PawlError(
+        "bad_configuration",
+        `The agent "${agent.name}" has a store of its own. The agents of an engine share the engine's: createEngine({ store }).`,
+      );
     created.set(agent.name, createAgent(await withShared(agent, shared)));
   }
   return created;

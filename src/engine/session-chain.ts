@@ -6,10 +6,10 @@ import { PawlError } from "../errors.js";
 import type { Store } from "../ports/store.js";
 import { lookAt, type SessionLook } from "../runtime/api/beginning.js";
 
-type Looked = { readonly session: SessionBinding; readonly seen: SessionLook };
+export type LookedAt = { readonly session: SessionBinding; readonly seen: SessionLook };
 
 /** @throws PawlError `no_session` */
-export async function lookAtSession(store: Store, sessionId: string): Promise<Looked> {
+export async function lookAtSession(store: Store, sessionId: string): Promise<LookedAt> {
   const seen = await lookAt(store, sessionId);
   if (seen.binding !== null) return { session: seen.binding, seen };
   throw new PawlError(

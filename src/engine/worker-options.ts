@@ -10,10 +10,12 @@ import type { SessionLook } from "../runtime/api/beginning.js";
 
 /** The part of an agent that a worker uses. */
 export type WorkingAgent = {
-  /** The options of the agent, of which the name is read. */
+  /** The options of the agent, of which the name and the store are read. */
   readonly options: {
     /** Default: "agent". */
     readonly name?: string;
+    /** Where the agent keeps its sessions. It must be the worker's store. */
+    readonly store?: Store;
   };
   /** A session of the agent. */
   readonly session: (sessionId: string) => {
@@ -45,8 +47,8 @@ export type WorkerReport =
       readonly result: RunResult;
     }
   /**
-   * The session could not be carried on. If the store failed, this worker tries again after `retryInMs`, in milliseconds.
-   * Null: it does not try again, for example because it has no agent of that name.
+   * The session could not be carried on. If the store failed, or the agent did not find the session, this worker tries again
+   * after `retryInMs`, in milliseconds. Null: it does not try again, for example because it has no agent of that name.
    */
   | {
       readonly type: "refused";

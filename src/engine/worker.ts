@@ -10,12 +10,12 @@ import { defined } from "../core/data/defined.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
-import type { Holder } from "../ports/store.js";
+import type { Holder, Store } from "../ports/store.js";
 import type { SessionLook } from "../runtime/api/beginning.js";
 import { driversByName } from "../runtime/api/drivers.js";
 import { createContention } from "./contention.js";
-import { mayPass, retryMs } from "./retries.js";
-import { chainFrom, lookAtSession } from "./session-chain.js";
+import { createStandstills, mayPass, retryMs } from "./retries.js";
+import { chainFrom, type LookedAt, lookAtSession } from "./session-chain.js";
 import {
   checkGrace,
   type Grace,
@@ -47,11 +47,13 @@ type WorkerDefaults = {
 export function buildWorker(options: WorkerOptions, { clock, isDead, random }: WorkerDefaults): Worker {
   checkOptions("createWorker()", workerOptionRules, options);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
+  if (typeof options.agents !== "function") for (const agent of options.agents) checkStore(agent, store);
   const contention = createContention(clock, random);
   const running = new Map<string, Promise<void>>();
   const refused = new Map<string, Refusal>();
   /** Sessions that another process had claimed before, and until when they are left to it: by the clock's `elapsed`. */
   const passed = new Map<string, number>();
+  const standstills = createStandstills();
   const agents = new Set<WorkingAgent>();
   let drivers: ReadonlyMap<string, WorkingAgent> | null = null;
   let stopped = false;
@@ -65,7 +67,11 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   }
 
   async function find(session: SessionBinding, sessionId: string): Promise<WorkingAgent | null> {
-    if (typeof options.agents === "function") return options.agents(session, sessionId);
+    if (typeof options.agents === "function") {
+      const found = await options.agents(session, sessionId);
+      if (found !== null) checkStore(found, store);
+      return found;
+    }
     return index(options.agents).get(session.agent) ?? null;
   }
 
@@ -80,8 +86,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
    * parent's tool knows it. Then the agent of the session at the top carries the child on, and all sessions above it:
    * each of them may go on when the one below does.
    */
-  async function findResumable(sessionId: string): Promise<Resumable> {
-    const { session, seen } = await lookAtSession(store, sessionId);
+  async function findResumable(sessionId: string, { session, seen }: LookedAt): Promise<Resumable> {
     const own = await find(session, sessionId);
     // A function may take long: then what was read before is old.
     const isFresh = typeof options.agents !== "function";
@@ -97,17 +102,20 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
 
   async function drive(sessionId: string, onDecided: () => void): Promise<void> {
     try {
-      const resumable = await findResumable(sessionId);
+      const looked = await lookAtSession(store, sessionId);
+      const fruitless = standstills.check(sessionId, looked.seen);
+      if (fruitless !== null) return refuse(sessionId, standstillError(sessionId, looked.session), fruitless);
+      const resumable = await findResumable(sessionId, looked);
       agents.add(resumable.agent);
       for (const id of resumable.sessionIds) if (!stopped) await resume(id, resumable, onDecided);
+      if (!passed.has(sessionId)) standstills.note(sessionId, looked.seen);
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.
       if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
     }
   }
 
-  function refuse(sessionId: string, error: unknown): void {
-    const times = (refused.get(sessionId)?.times ?? 0) + 1;
+  function refuse(sessionId: string, error: unknown, times = (refused.get(sessionId)?.times ?? 0) + 1): void {
     const retryInMs = mayPass(error) ? retryMs(times) : null;
     refused.set(sessionId, { times, until: clock.elapsed() + (retryInMs ?? Number.POSITIVE_INFINITY) });
     onReport({ type: "refused", sessionId, error, retryInMs });
@@ -167,7 +175,9 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     if (stopped) return false;
     // More than this worker can take: other workers ask for the same ones, and each begins elsewhere among them.
     const limit = choiceOf * concurrency + running.size + refused.size + passed.size;
-    const due = (await store.due(clock.now(), limit, isDead)).filter((id) => !running.has(id) && !isLeftAlone(id));
+    const found = new Set(await store.due(clock.now(), limit, isDead));
+    standstills.keep((id) => found.has(id) || running.has(id));
+    const due = [...found].filter((id) => !running.has(id) && !isLeftAlone(id));
     const claiming = new Set<Promise<void>>();
     const losses = contention.losses();
     for (const sessionId of from(due, concurrency - running.size, random)) {
@@ -261,6 +271,26 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused.keys()]) });
 
   return { runUntilIdle, run, stop, status };
+}
+
+function standstillError(sessionId: string, { agent }: SessionBinding): PawlError {
+  return new PawlError(
+    "no_session",
+    `The agent "${agent}" has driven session ${sessionId}, and nothing has changed in this worker's store. The agent probably has another store: create it with this one.`,
+  );
+}
+
+/**
+ * An agent with another store finds none of the worker's sessions. A store that was made from the agent's, with some members
+ * replaced, still has its `commit`.
+ * @throws PawlError `bad_configuration`
+ */
+function checkStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
+  if (store === undefined || store === own || store.commit === own.commit) return;
+  throw new PawlError(
+    "bad_configuration",
+    `The agent "${name}" has another store than the one given here, and would find none of its sessions. Create the agent with this store: createAgent({ store }). An agent that was given none has a store in memory of its own.`,
+  );
 }
 
 /** The list, begun at a place by chance: if there is more than places, so that the longest due are among those that are taken. */

@@ -85,6 +85,8 @@ function withDue(store: Store, due: Store["due"]): Store {
   return new Proxy(store, {
     get(_, name) {
       if (name === "due") return due;
+      // The worker commits nothing itself: it knows the agents' store by this member.
+      if (name === "commit") return store.commit;
       const member: unknown = Reflect.get(store, name);
       return typeof member === "function" ? member.bind(store) : member;
     },

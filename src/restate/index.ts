@@ -6,7 +6,7 @@
  * happened, so Restate may call `drive` at any time and as often as it likes.
  */
 import type { VirtualObjectDefinition } from "@restatedev/restate-sdk";
-import { createClient, PawlError, type Store } from "../index.js";
+import { createClient, createWorker, PawlError, type Store } from "../index.js";
 import type { DispatchedAgent } from "./drive.js";
 import { createHandlers, type PawlHandlers } from "./handlers.js";
 import { importRestateSdk, type RestateSdk } from "./sdk.js";
@@ -49,6 +49,8 @@ export type PawlObjectOptions = {
 export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObjectDefinition<string, PawlHandlers>> {
   checkOptions(options);
   const { store, agents, name = "Pawl", graceMs = 60_000 } = options;
+  // Refuses agents with another store. Each invocation has a worker of its own.
+  createWorker({ store, agents });
   const sdk = await importRestateSdk();
   return sdk.object({
     name,

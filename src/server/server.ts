@@ -124,7 +124,9 @@ const drainSpreadMs = 2_000;
 export function createServer(options: ServerOptions): Server {
   const settings = settingsOf(options);
   let ending: Promise<void> | null = null;
-  const worker = settings.work && settings.agents.length > 0 ? workerOf(settings) : null;
+  // Made in any case, because a worker refuses agents with another store.
+  const ownWorker = workerOf(settings);
+  const worker = settings.work && settings.agents.length > 0 ? ownWorker : null;
   const context = contextOf(settings, worker, () => ending !== null);
   const working = worker === null ? null : work(worker, settings);
 
