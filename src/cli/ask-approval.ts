@@ -4,12 +4,14 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../index.js";
+import { callTitle } from "./conversation/call-lines.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import { type KeptScope, keepRule } from "./permissions/keep.js";
 import { offersFor } from "./permissions/offers.js";
 import type { Permissions } from "./permissions/permissions.js";
 import { promptLine } from "./prompt-line.js";
+import { recoveryAnswers } from "./recovery-answers.js";
 import { replyOf } from "./reply.js";
 import { discardTypedInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
@@ -22,10 +24,18 @@ export type Reply =
   | { readonly type: "edit" }
   | { readonly type: "always" };
 
-/** Reads a person's answer. Null if the line is not clear: then the caller asks again. */
-export function readReply(line: string): Reply | null {
+type Words = { readonly word: string; readonly rest: string };
+
+/** The first word of a line, in lower case, and what follows it. */
+function wordsOf(line: string): Words {
   const [, word = "", rest = ""] = /^\s*(\S*?)[,:]?(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
-  switch (word.toLowerCase()) {
+  return { word: word.toLowerCase(), rest };
+}
+
+/** Reads a person's answer to an approval. Null if the line is not clear: then the caller asks again. */
+export function readReply(line: string): Reply | null {
+  const { word, rest } = wordsOf(line);
+  switch (word) {
     case "y":
     case "yes":
       return rest === "" ? { type: "yes" } : null;
@@ -58,16 +68,20 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   if (approval.why === "tool") return askForTool(approval, context);
   const isRecovery = approval.why === "recovery";
   const mayEdit = approval.why !== "provider";
-  const title = isRecovery ? "was interrupted" : mayEdit ? "wants to run" : "wants to run at the model's provider";
+  const title = isRecovery
+    ? "was interrupted, and how it ended is not known"
+    : mayEdit
+      ? "wants to run"
+      : "wants to run at the model's provider";
   await discardTypedInput(context.interruptions);
   terminal.err(`${style("yellow", "?")} ${style("bold", exact(approval.name))} ${title}:\n`);
   terminal.err(`${wholeInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${exact(approval.question)}\n`);
+  const call = callTitle(approval.name, approval.input, mostTitle);
   for (;;) {
-    const line = await promptLine(isRecovery ? recoveryPrompt : promptOf(mayEdit), context.interruptions);
+    const line = await promptLine(isRecovery ? recoveryPrompt : promptOf(call, mayEdit), context.interruptions);
     if (line === null) return null;
-    const reply = readReply(line);
-    const decision = isRecovery ? recoveryDecisionOf(reply) : await decisionOf(reply, approval, context);
+    const decision = isRecovery ? readRecovery(line) : await decisionOf(readReply(line), approval, context);
     if (decision !== null) return decision;
   }
 }
@@ -88,8 +102,11 @@ async function askForTool(
   return line.trim() === "" ? { type: "decline" } : { type: "reply", value: replyOf(line, schema) };
 }
 
-function promptOf(isOwn: boolean): string {
-  return `  Allow it? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
+/** Characters of the call in the prompt. */
+const mostTitle = 40;
+
+function promptOf(call: string, isOwn: boolean): string {
+  return `  Allow ${call}? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
 }
 
 const places: readonly { readonly scope: KeptScope; readonly says: string }[] = [
@@ -125,12 +142,14 @@ async function keepOffered(
   return true;
 }
 
-const recoveryPrompt = "  Run it again? [y]es  [n]o (count it as failed) > ";
+const recoveryPrompt = "  How did it end? [d]one (result)  [f]ailed (reason)  run it [a]gain > ";
 
-function recoveryDecisionOf(reply: Reply | null): ApprovalDecision | null {
-  if (reply?.type === "yes") return { type: "rerun" };
-  if (reply?.type === "no") return { type: "fail", ...(reply.note === undefined ? {} : { note: reply.note }) };
-  return null;
+/** Reads a person's answer to a call that was interrupted. Null if the line is not clear. */
+export function readRecovery(line: string): ApprovalDecision | null {
+  const { word, rest } = wordsOf(line);
+  const answer = recoveryAnswers.find((one) => one.key === word || one.word === word);
+  if (answer === undefined || (answer.key === "a" && rest !== "")) return null;
+  return answer.decisionOf(rest);
 }
 
 async function decisionOf(

@@ -5,6 +5,7 @@
  * its key.
  */
 import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../index.js";
+import { callTitle } from "./conversation/call-lines.js";
 import { shortId } from "./home.js";
 import type { Redaction } from "./redaction.js";
 import { age, cut, duration, exact, oneLine, visible, wholeInput } from "./text.js";
@@ -78,18 +79,28 @@ export function onlyMatch(
     throw new PawlError("bad_input", `Call ${first.id} asks ${found.length} questions. Name one: ${names}.`);
   }
   if (others.length === 0) return first;
-  const lines = found.map((call) => `  ${titleOf(call, Date.now(), style)}`);
+  const lines = found.map((call) => `  ${listedOf(call, Date.now(), style)}`);
   throw new PawlError(
     "bad_input",
     `${JSON.stringify(id)} names ${found.length} calls. Give the id of one:\n${lines.join("\n")}`,
   );
 }
 
-/** `3f8c2a1b/1/2  write_file  asked 5 min ago, expires in 2 h` */
-export function titleOf({ id, name, askedAt, expiresAt, why }: PendingCall, now: number, style: StyleText): string {
+/** `3f8c2a1b/1/2  write_file  needs approval, asked 5 min ago, expires in 2 h` */
+function titleOf(call: PendingCall, now: number, style: StyleText): string {
+  return titled(call, exact(call.name), now, style);
+}
+
+/** In a list, the path or the command tells the calls of one tool apart: `3f8c2a1b/1/2  write_file a.txt  needs …` */
+export function listedOf(call: PendingCall, now: number, style: StyleText): string {
+  return titled(call, callTitle(call.name, call.input, maxTitleColumns), now, style);
+}
+
+function titled(call: PendingCall, title: string, now: number, style: StyleText): string {
+  const { id, askedAt, expiresAt, why } = call;
   const facts = [`asked ${agoOf(askedAt, now)}`];
   if (expiresAt !== undefined) facts.push(expiresAt > now ? `expires in ${duration(expiresAt - now)}` : "expired");
-  return `${style("bold", visible(id))}  ${style("yellow", exact(name))}  ${reasons[why]}, ${facts.join(", ")}`;
+  return `${style("bold", visible(id))}  ${style("yellow", title)}  ${reasons[why]}, ${facts.join(", ")}`;
 }
 
 export function agoOf(at: number, now: number): string {

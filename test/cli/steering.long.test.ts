@@ -136,7 +136,7 @@ describe("typing while a run is at work", () => {
     const env = { OPENAI_BASE_URL: server.baseURL };
     const args = ["--model", "openai-compatible/test", "--session", "s", "--allow-shell"];
     const running = world.startOnTerminal(["run", "work", ...args], { env });
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("y\r");
     await gate.begun(running);
     // A line begun before the question appears is finished and sent first.
@@ -144,7 +144,7 @@ describe("typing while a run is at work", () => {
     await running.said(/Message > .*y/);
     gate.open();
     running.type("es, go on\r");
-    await running.said(/Allow it\?[\s\S]*Allow it\?/);
+    await running.said(/\[y\]es[\s\S]*\[y\]es/);
     expect(existsSync(join(world.root, "made"))).toBe(false);
     running.type("y\r");
     expect(await running.ended).toMatchObject({ code: 0 });

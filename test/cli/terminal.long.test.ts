@@ -17,7 +17,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
   test("the whole call is shown; yes runs it", verifies("CLI-2", "SEC-5#command-line", "SEC-6#shown"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     expect(notes(world)).toBe("colour\n");
     running.type("y\r");
     const { code, stdout } = await running.ended;
@@ -33,9 +33,9 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
   test("no denies it, with the reason for the model", verifies("CLI-2"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace, "--session", "s"]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("perhaps\r");
-    await running.said(/perhaps[\s\S]*Allow it\?/);
+    await running.said(/perhaps[\s\S]*\[y\]es/);
     running.type("no, it is British\r");
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
@@ -52,11 +52,11 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
   test("edit changes the input on the line, and runs what was made of it", verifies("CLI-2"), async () => {
     const world = createWorld();
     const running = world.startOnTerminal(["run", "run: echo one > made", "--allow-shell"]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("e\r");
     await running.said("Input >");
     running.type("\u0015not json\r");
-    await running.said(/This is not valid JSON[\s\S]*Allow it\?/);
+    await running.said(/This is not valid JSON[\s\S]*\[y\]es/);
     running.type("e\r");
     await running.said(/This is not valid JSON[\s\S]*Input >/);
     running.type('\u0015{"command":"echo two > made"}\r');
@@ -71,7 +71,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     chmodSync(editor, 0o755);
     const env = { EDITOR: `'${editor}'` };
     const running = world.startOnTerminal(["run", "run: echo one > made", "--allow-shell"], { env });
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("e\r");
     const { code, stdout } = await running.ended;
     expect({ code, stdout: plain(stdout) }).toMatchObject({ code: 0 });
@@ -125,7 +125,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     const env = { OPENAI_BASE_URL: server.baseURL, NO_COLOR: "1" };
     const args = ["run", "work", "--model", "openai-compatible/test", "--allow-shell"];
     const running = world.startOnTerminal(args, { env });
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("n\r");
     const { stdout } = await running.ended;
     await server.close();
@@ -140,7 +140,7 @@ describe("leaving a question", () => {
   test("by Ctrl-C ends the run", verifies("CLI-3"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace, "--session", "s"]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("\u0003");
     const { code, stdout } = await running.ended;
     expect(code).toBe(130);
@@ -151,7 +151,7 @@ describe("leaving a question", () => {
   test("by the end of input leaves it open: 3, and it is answered later", verifies("CLI-3"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace, "--session", "s"]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("\u0004");
     const { code, stdout } = await running.ended;
     expect(code).toBe(3);
@@ -163,7 +163,7 @@ describe("leaving a question", () => {
     expect(jsonLines(nobody.stdout).at(-1)).toMatchObject({ type: "suspended", approvals: [{ name: "edit_file" }] });
 
     const again = world.startOnTerminal(["resume", "s"]);
-    await again.said("Allow it?");
+    await again.said("[y]es");
     again.type("y\r");
     expect((await again.ended).code).toBe(0);
     expect(notes(world)).toBe("color\n");
@@ -172,7 +172,7 @@ describe("leaving a question", () => {
   test("what waits is allowed by --yes", verifies("CLI-2"), async () => {
     const world = createWorld(files);
     const running = world.startOnTerminal(["run", replace, "--session", "s"]);
-    await running.said("Allow it?");
+    await running.said("[y]es");
     running.type("\u0004");
     await running.ended;
     expect((await world.pawl(["resume", "s", "--yes"])).code).toBe(0);

@@ -116,7 +116,7 @@ describe("text of strangers", () => {
     await page.keyboard.press("e");
     await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
     await page.keyboard.press("Escape");
-    await page.keyboard.press("d");
+    await page.keyboard.press("n");
     await page.getByRole("textbox").fill(corpus);
     await page.getByRole("button", { name: /^Deny/ }).click();
     await page.getByText(/^Denied by token: /).waitFor();

@@ -107,7 +107,7 @@ describe("the inspector", () => {
       const decision = { type: "deny", note: "Too late in the day." };
       const { callKey, inputHash } = first;
       await rig.ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision });
-      await page.keyboard.press("a");
+      await page.keyboard.press("y");
       await page.getByText(/Somebody was first: denied by token: Too late in the day\./).waitFor();
       expect(problems).toEqual([]);
     },

@@ -4,7 +4,8 @@
 import { describe, expect, test } from "vitest";
 import { fileEditIn } from "../../src/core/index.js";
 import { createMemoryStore } from "../../src/index.js";
-import { type AppState, initialState, reduce, rowsOf } from "../../src/inspector/state/app-state.js";
+import { type AppState, initialState, reduce, rowsOf, type Waiting } from "../../src/inspector/state/app-state.js";
+import { choicesOf } from "../../src/inspector/state/decisions.js";
 import { age, cost, duration, short, whole } from "../../src/inspector/state/format.js";
 import { countHidden, piecesOf } from "../../src/inspector/state/hidden-text.js";
 import {
@@ -196,6 +197,7 @@ describe("a URL", () => {
     { screen: "sessions" },
     { screen: "approvals" },
     { screen: "approvals", sessionId: "s/1", callKey: "r/3/1" },
+    { screen: "approvals", sessionId: "s/1", callKey: "r/3/1", questionId: "who/2" },
     { screen: "session", sessionId: "ein Name?#", tab: "step" },
     { screen: "session", sessionId: "s", step: "run/with/slashes/12", tab: "request" },
     { screen: "log", sessionId: "s", type: "final" },
@@ -207,6 +209,20 @@ describe("a URL", () => {
 
   test.each(["", "#", "#/x", "#/sessions", "#/%E0%A4%A", "#start=x"])("that is none leads to the list: %s", (text) => {
     expect(routeOf(text)).toEqual({ screen: "sessions" });
+  });
+});
+
+describe("a call that waits", () => {
+  const keysOf = (why: string) => choicesOf({ why, input: {}, tool: null } as Waiting).choices.map(({ key }) => key);
+
+  test("has y and n for an approval only, and d, f and a for a call that was interrupted", () => {
+    expect(keysOf("policy")).toEqual(["y", "e", "n"]);
+    expect(keysOf("provider")).toEqual(["y", "n"]);
+    expect(keysOf("recovery")).toEqual(["d", "f", "a"]);
+    const [done, failed, again] = choicesOf({ why: "recovery", input: {}, tool: null } as unknown as Waiting).choices;
+    expect(done?.type === "write" && done.decisionOf("paid")).toEqual({ type: "result", output: "paid" });
+    expect(failed?.type === "note" && failed.decisionOf("")).toEqual({ type: "fail" });
+    expect(again?.type === "send" && again.decision).toEqual({ type: "rerun" });
   });
 });
 

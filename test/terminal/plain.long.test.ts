@@ -44,12 +44,12 @@ describe.each([
       const script = [shell("echo one > made"), shell("echo two > made"), answer("# Over\n\nAll **done**.")];
       const { person, server } = await talking(world, script, args, env);
       person.type("work\r");
-      await person.sees("shell waits for your answer. Type a number and press Enter:");
+      await person.sees("shell echo one > made waits for your answer. Type a number and press Enter:");
       await readable();
       person.type("3\r");
       await person.sees("because >");
       person.type("not this\r");
-      await person.sees(/denied by .*: not this[\s\S]*shell waits for your answer/);
+      await person.sees(/denied by .*: not this[\s\S]*shell echo two > made waits for your answer/);
       await readable();
       person.type("4\r");
       await person.sees("now: echo two > made");
@@ -81,7 +81,7 @@ test("a number that was typed before the question appeared is no answer", verifi
   const world = createWorld();
   const { person } = await talking(world, [shell("echo x > made")], ["--screen-reader"]);
   person.type("work\r1\r");
-  await person.sees("shell waits for your answer");
+  await person.sees("shell echo x > made waits for your answer");
   person.type("1\r");
   await person.sees("typed before the question could be read");
   expect(existsSync(join(world.root, "made"))).toBe(false);

@@ -95,11 +95,14 @@ function Ask({ question, input, onAnswer }: AskProps & { readonly input: unknown
         <div className="ask">
           <p>The server stopped while this ran, so nobody knows whether it was done.</p>
           <div className="choices">
-            <button type="button" onClick={() => onAnswer({ type: "rerun" })}>
-              Run it again
+            <button type="button" onClick={() => onAnswer({ type: "result", output: "It is done." })}>
+              It is done
             </button>
-            <button type="button" className="quiet" onClick={() => onAnswer({ type: "fail" })}>
-              Do not run it again
+            <button type="button" onClick={() => onAnswer({ type: "fail" })}>
+              It failed
+            </button>
+            <button type="button" className="quiet" onClick={() => onAnswer({ type: "rerun" })}>
+              Run it again
             </button>
           </div>
         </div>

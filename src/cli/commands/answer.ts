@@ -122,41 +122,49 @@ function decisionOf(
       if (verb === "deny") return { type: "deny", ...withNote };
       if (option === undefined) return { type: "approve" };
       if (option === "edit" || option === "input") return approvalWithInput(pending, options);
-      throw wrongAnswer(pending, option, "Approve it, change its input (--edit, --input), or deny it.");
+      throw wrongAnswer(pending, verb, option, "Approve it, change its input (--edit, --input), or deny it.");
     case "provider":
       if (verb === "deny") return { type: "deny", ...withNote };
       if (option === undefined) return { type: "approve" };
       throw wrongAnswer(
         pending,
+        verb,
         option,
         "The model's provider holds its input. Approve the call as it is, or deny it.",
       );
     case "recovery":
-      if (isDenied) return { type: "fail", ...withNote };
+      if (option === "failed") return { type: "fail", ...withNote };
       if (option === "rerun") return { type: "rerun" };
       if (option === "result") return { type: "result", output: options.result };
       throw wrongAnswer(
         pending,
+        verb,
         option,
-        'The call had started, and its outcome is unknown. Add --rerun, --result "…" or --failed.',
+        'The call had started, and its outcome is unknown. Say how it ended: pawl approve with --rerun, --result "…" or --failed.',
       );
     case "external":
       if (isDenied) return { type: "result", output: note ?? "It was declined.", isError: true };
       if (option === "result") return { type: "result", output: options.result };
       throw wrongAnswer(
         pending,
+        verb,
         option,
         'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
       );
     case "tool":
       if (isDenied) return { type: "decline", ...withNote };
       if (options.reply !== undefined) return { type: "reply", value: replyOf(options.reply, pending.schema) };
-      throw wrongAnswer(pending, option, 'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.');
+      throw wrongAnswer(
+        pending,
+        verb,
+        option,
+        'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.',
+      );
   }
 }
 
-function wrongAnswer({ id }: PendingCall, option: string | undefined, advice: string): PawlError {
-  const answer = option === undefined ? "A plain approval" : `--${option}`;
+function wrongAnswer({ id }: PendingCall, verb: Verb, option: string | undefined, advice: string): PawlError {
+  const answer = option === undefined ? `A plain ${verb === "deny" ? "no" : "approval"}` : `--${option}`;
   return new PawlError("bad_input", `${answer} cannot settle call ${id}. ${advice}`);
 }
 

@@ -8,6 +8,7 @@ import { parseJson } from "../../core/index.js";
 import type { ApprovalDecision, Json } from "../../index.js";
 import type { KeptScope } from "../permissions/keep.js";
 import type { Offer } from "../permissions/offers.js";
+import { recoveryAnswers } from "../recovery-answers.js";
 import { replyOf } from "../reply.js";
 import type { OpenQuestion } from "./questions.js";
 
@@ -58,12 +59,7 @@ export function answerKeys(question: OpenQuestion): readonly AnswerKey[] {
     case "provider":
       return [{ key: "y", says: "yes" }, ...no, why];
     case "recovery":
-      return [
-        { key: "y", says: "it is done" },
-        { key: "n", says: "it failed" },
-        { key: "r", says: "run it again" },
-        why,
-      ];
+      return [...recoveryAnswers, why];
     case "tool":
       return [{ key: "t", says: "type an answer" }, { key: "n", says: "no answer" }, why];
     case "external":
@@ -101,10 +97,13 @@ export function pressAnswer(key: string, answering: Answering, question: OpenQue
   if (answering.mode !== "choose" || !answerKeys(question).some((one) => one.key === key)) return null;
   const { edited } = answering;
   if (key === "?") return { type: "why" };
+  if (question.why === "recovery") {
+    const answer = recoveryAnswers.find((one) => one.key === key);
+    return answer === undefined ? null : { type: "decision", decision: answer.decisionOf("") };
+  }
   // What was edited runs once, as it was edited.
   if (key === "a") return edited === undefined ? { type: "always" } : null;
   if (key === "t") return { type: "go", to: { mode: "reply" }, text: "" };
-  if (question.why === "recovery") return { type: "decision", decision: recoveries[key] ?? { type: "fail" } };
   if (question.why === "tool") return { type: "decision", decision: { type: "decline" } };
   if (key === "n") return { type: "decision", decision: { type: "deny" } };
   if (key === "r")
@@ -117,12 +116,6 @@ export function pressAnswer(key: string, answering: Answering, question: OpenQue
   const input = fieldsOf(edited ?? question.input);
   return input === null ? null : { type: "go", to: { mode: "edit", at: 0, input }, text: fieldText(input, 0) };
 }
-
-const recoveries: { readonly [key: string]: ApprovalDecision | undefined } = {
-  y: { type: "result", output: "The person says that this call has done its work." },
-  n: { type: "fail" },
-  r: { type: "rerun" },
-};
 
 /** What the text of a draft means that Enter has ended. */
 export function submitAnswer(text: string, answering: Answering, question: OpenQuestion): Answered {

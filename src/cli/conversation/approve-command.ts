@@ -7,7 +7,8 @@
 import { type ApprovalDecision, createClient, isHolderDead, PawlError } from "../../index.js";
 import { agentName } from "../folder-agent.js";
 import { shortId } from "../home.js";
-import { describe, listPending, matching, onlyMatch, type PendingCall, titleOf } from "../pending-calls.js";
+import { describe, listedOf, listPending, matching, onlyMatch, type PendingCall } from "../pending-calls.js";
+import { recoveryAnswers } from "../recovery-answers.js";
 import { replyOf } from "../reply.js";
 import { lineOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
@@ -56,7 +57,7 @@ async function chosenOf(waiting: readonly PendingCall[], { choose }: CommandCont
   const now = Date.now();
   const listed = waiting.map((call, at) => ({
     id: String(at),
-    text: `${titleOf(call, now, plainText)}  ${oneLine(call.session.title ?? "")}`,
+    text: `${listedOf(call, now, plainText)}  ${oneLine(call.session.title ?? "")}`,
   }));
   const chosen = await choose("approve", listed);
   return chosen === null ? null : (waiting[Number(chosen)] ?? null);
@@ -78,15 +79,11 @@ function waysToAnswer({ why, schema }: PendingCall, text: string): readonly Way[
         { id: "no", text: `no${because}`, decision: { type: "deny", ...note } },
       ];
     case "recovery":
-      return [
-        {
-          id: "done",
-          text: "it is done",
-          decision: { type: "result", output: text || "The person says that this call has done its work." },
-        },
-        { id: "failed", text: `it failed${because}`, decision: { type: "fail", ...note } },
-        { id: "rerun", text: "run it again", decision: { type: "rerun" } },
-      ];
+      return recoveryAnswers.map(({ word, says, decisionOf }) => ({
+        id: word,
+        text: `${says}${word === "failed" ? because : ""}`,
+        decision: decisionOf(text),
+      }));
     case "external":
       return [
         ...(text === "" ? [] : [{ id: "result", text: `its result is: ${oneLine(text)}`, decision: result(text) }]),

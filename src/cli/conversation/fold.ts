@@ -18,6 +18,8 @@ export type Fold = {
   readonly streamed: StreamedText;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
+  /** The question that was shown last. */
+  shownQuestion: OpenQuestion | null;
   runId: string | null;
   isWaiting: boolean;
   isStopping: boolean;

@@ -4,11 +4,12 @@
 import type { Mode } from "../permissions/mode.js";
 import type { Draft } from "../screen/draft.js";
 import { draftRows } from "../screen/draft-rows.js";
-import { type Line, lineOf, spanOf } from "../screen/line.js";
+import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { type Picker, pickerRows } from "../screen/picker.js";
 import type { Region } from "../screen/screen.js";
 import { oneLine } from "../text.js";
 import { type Answering, answerKeys, promptOf, scopesOf } from "./answering.js";
+import { callTitle } from "./call-lines.js";
 import type { OpenQuestion } from "./questions.js";
 import { statusLine } from "./status-line.js";
 import type { View } from "./view.js";
@@ -86,17 +87,34 @@ function questionRows(
   { answering, isOnQuestion, draft }: Shown,
   columns: number,
 ): readonly Line[] {
-  const title: Line = [spanOf("? ", "yellow"), spanOf(oneLine(question.name), "bold"), spanOf(", whole above", "dim")];
   if (answering.mode === "always") return alwaysRows(answering);
-  if (answering.mode !== "choose") return [title, lineOf("  enter goes on · esc back", "dim")];
+  const title = questionTitle(question, answering, columns);
+  if (answering.mode !== "choose") return [...title, lineOf("  enter goes on · esc back", "dim")];
   const keys = answerKeys(question);
   const isNarrow = columns < narrow;
   const hint = keys.map(({ key, says }) => (isNarrow ? key : `${key} ${says}`)).join(isNarrow ? " " : "   ");
   const isReady = isOnQuestion || draft.text === "";
   return [
-    title,
+    ...title,
     isReady ? lineOf(`  ${hint}`) : lineOf(isNarrow ? "  tab goes to the question" : `  tab, then ${hint}`, "dim"),
   ];
+}
+
+const mostTitleRows = 2;
+
+/** Names the call that the keys answer: what other calls have given since may stand between it and the keys. */
+function questionTitle(question: OpenQuestion, answering: Answering, columns: number): readonly Line[] {
+  const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
+  const end = ", whole above";
+  const name = oneLine(question.name);
+  const call = callTitle(name, input, mostTitleRows * (columns - 4) - end.length);
+  const title: Line = [
+    spanOf("? ", "yellow"),
+    spanOf(name, "bold"),
+    spanOf(call.slice(name.length)),
+    spanOf(end, "dim"),
+  ];
+  return wrapLine(title, Math.max(8, columns - 1)).slice(0, mostTitleRows);
 }
 
 /** What the rules would say, before one counts. */

@@ -24,12 +24,15 @@ import {
   scopesOf,
   submitAnswer,
 } from "./answering.js";
+import { callTitle } from "./call-lines.js";
 import { inputLines } from "./exact-lines.js";
 import { answerableAfter, bell, type Front, isMessage, type Talk, twiceWithin } from "./front.js";
 import { createLineOrder } from "./line-order.js";
 import type { OpenQuestion } from "./questions.js";
 
 const defaultColumns = 80;
+/** Characters of the call that a question names. */
+const mostTitle = 160;
 
 /** Marks at the beginning of a line, in words. */
 const words: readonly (readonly [RegExp, string])[] = [
@@ -90,7 +93,8 @@ export function createPlainFront({ input, output }: PlainStreams, typed?: Typed)
   }
 
   function printQuestion(question: OpenQuestion): void {
-    print(`${oneLine(question.name)} waits for your answer. Type a number and press Enter:`);
+    const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
+    print(`${callTitle(question.name, input, mostTitle)} waits for your answer. Type a number and press Enter:`);
     for (const [at, { says }] of answerKeys(question).entries()) print(`  ${at + 1} ${says}`);
   }
 

@@ -17,20 +17,17 @@ function keyOf({ callKey, questionId }: Named): string {
 
 export type OpenQuestions = {
   readonly all: () => readonly OpenQuestion[];
-  /** @returns the question if it is a new one */
-  readonly ask: (event: Requested) => OpenQuestion | null;
+  readonly ask: (event: Requested) => void;
   readonly answered: (answered: Named) => void;
-  /** Says which questions are open. @returns those that were not known */
-  readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => readonly OpenQuestion[];
+  /** Says which questions are open. */
+  readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
   readonly clear: () => void;
 };
 
 export function createOpenQuestions(): OpenQuestions {
   const open = new Map<string, OpenQuestion>();
-  const add = (question: OpenQuestion): OpenQuestion | null => {
-    if (open.has(keyOf(question))) return null;
-    open.set(keyOf(question), question);
-    return question;
+  const add = (question: OpenQuestion): void => {
+    if (!open.has(keyOf(question))) open.set(keyOf(question), question);
   };
   return {
     all: () => [...open.values()],
@@ -41,13 +38,8 @@ export function createOpenQuestions(): OpenQuestions {
     replace(approvals, sessionId) {
       const present = new Set(approvals.map(keyOf));
       for (const key of open.keys()) if (!present.has(key)) open.delete(key);
-      return approvals.flatMap((approval) => {
-        const added = add({
-          ...approval,
-          ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }),
-        });
-        return added === null ? [] : [added];
-      });
+      for (const approval of approvals)
+        add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
     },
     clear: () => open.clear(),
   };

@@ -1,7 +1,7 @@
 /**
  * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
  */
-import type { PublicEvent, RunResult } from "../../index.js";
+import type { Json, PublicEvent, RunResult } from "../../index.js";
 import { closingLine } from "../closing-line.js";
 import { compactionNote } from "../compaction-note.js";
 import { failedAttempt } from "../failed-attempt.js";
@@ -9,6 +9,7 @@ import { shortId } from "../home.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { exact } from "../text.js";
 import { plainText, type TextStyle } from "../text-style.js";
+import { callTitle } from "./call-lines.js";
 import { inputLines } from "./exact-lines.js";
 import { askedOf, type OpenQuestion } from "./questions.js";
 
@@ -32,11 +33,15 @@ export function questionLines(question: OpenQuestion, file: string | null, colum
   return [...wrapLine(title, Math.max(8, Math.min(100, columns - 1))), ...inputLines(question.input, file), ...words];
 }
 
-/** How a question was answered, and by whom. */
-export function answerLine({ name, answer, note, by }: EventNamed<"approval_answered">): Line {
+/** How a question was answered, and by whom. @param input the input of the call, which tells it from others of its tool */
+export function answerLine(
+  { name, answer, note, by }: EventNamed<"approval_answered">,
+  input: Json,
+  columns: number,
+): Line {
   const said = note === undefined || note === "" ? "" : `: ${note}`;
   const who = by === undefined ? "" : ` by ${by}`;
-  return lineOf(`  ${name}: ${answers[answer] ?? answer}${who}${said}`, "dim");
+  return lineOf(`  ${callTitle(name, input, columns / 2)}: ${answers[answer] ?? answer}${who}${said}`, "dim");
 }
 
 const answers: { readonly [answer: string]: string | undefined } = {

@@ -4,6 +4,8 @@
  *
  * 1. A line of the history never changes. What can still change is in `open`.
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
+ * 3. Of several open questions only the first is shown, which is the one that the keys answer. The next one follows when
+ *    the first is answered, so no other question comes between a question and its keys.
  */
 import { type Json, textOfOutput } from "../../core/index.js";
 import {
@@ -66,6 +68,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     streamed: createStreamedText(),
     calls: new Map(),
     questions: createOpenQuestions(),
+    shownQuestion: null,
     runId: null,
     isWaiting: false,
     isStopping: false,
@@ -249,22 +252,22 @@ function showEvent(fold: Fold, event: PublicEvent, columns: number, now: number)
 /** What happens around questions. */
 function showAsking(fold: Fold, event: PublicEvent, columns: number, now: number): void {
   switch (event.type) {
-    case "approval_requested": {
-      const question = fold.questions.ask(event);
-      if (question !== null) showQuestion(fold, question, columns);
+    case "approval_requested":
+      fold.questions.ask(event);
+      showFirstQuestion(fold, columns);
       break;
-    }
     case "approval_answered":
       fold.questions.answered(event);
       if (fold.questions.all().length === 0) fold.isWaiting = false;
       changeCall(fold, event.callKey, { since: now, ...(event.input === undefined ? {} : { input: event.input }) });
-      write(fold, "note", [answerLine(event)]);
+      write(fold, "note", [answerLine(event, fold.calls.get(event.callKey)?.input ?? {}, columns)]);
+      showFirstQuestion(fold, columns);
       break;
     case "suspended":
       endText(fold, columns);
       [fold.isWaiting, fold.model] = [true, null];
-      for (const question of fold.questions.replace(event.approvals, event.sessionId))
-        showQuestion(fold, question, columns);
+      fold.questions.replace(event.approvals, event.sessionId);
+      showFirstQuestion(fold, columns);
       break;
     default:
       showNote(fold, event, columns, now);
@@ -313,7 +316,11 @@ function resultOf({ output, cut: reason }: EventNamed<"tool_result">): string {
   return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
 }
 
-function showQuestion(fold: Fold, question: OpenQuestion, columns: number): void {
+/** Shows the question that the keys answer now, unless it was shown already. */
+function showFirstQuestion(fold: Fold, columns: number): void {
+  const [question] = fold.questions.all();
+  if (question === undefined || question === fold.shownQuestion) return;
+  fold.shownQuestion = question;
   endText(fold, columns);
   changeCall(fold, question.callKey, { wasAsked: true });
   write(

@@ -1,26 +1,34 @@
 /**
- * What can be decided about a call that waits. Each kind of question has a yes, an answer of one's own, and a no.
+ * What can be decided about a call that waits, and by which keys.
  */
 import type { ApprovalDecision } from "../../index.js";
 import type { Waiting } from "./app-state.js";
 
-type Choice = { readonly label: string };
+/** One way to answer, with its key. */
+export type Choice = { readonly key: string; readonly label: string } & (
+  | { readonly type: "send"; readonly decision: ApprovalDecision }
+  /** An input, a result or a reply that is written here. */
+  | {
+      readonly type: "write";
+      readonly schema: unknown;
+      readonly before: unknown;
+      readonly decisionOf: (value: unknown) => ApprovalDecision;
+    }
+  /** A refusal, with a note that may be empty. */
+  | { readonly type: "note"; readonly decisionOf: (note: string) => ApprovalDecision }
+);
+
+export type Written = Extract<Choice, { readonly type: "write" }>;
+export type Noted = Extract<Choice, { readonly type: "note" }>;
 
 export type Choices = {
   /** One sentence: why somebody is asked. */
   readonly why: string;
-  readonly yes: (Choice & { readonly decision: ApprovalDecision }) | null;
-  /** An input, a result or a reply that is written here. */
-  readonly own:
-    | (Choice & {
-        readonly schema: unknown;
-        readonly before: unknown;
-        readonly decisionOf: (value: unknown) => ApprovalDecision;
-      })
-    | null;
-  readonly no: (Choice & { readonly decisionOf: (note: string) => ApprovalDecision }) | null;
+  /** In the order of the buttons. */
+  readonly choices: readonly Choice[];
 };
 
+/** The keys are those of the terminal: `y` and `n` answer approvals, `d`, `f` and `a` a call that was interrupted. */
 export function choicesOf(approval: Waiting): Choices {
   switch (approval.why) {
     case "policy":
@@ -29,57 +37,79 @@ export function choicesOf(approval: Waiting): Choices {
     case "recovery":
       return {
         why: "The process stopped while this call ran. Nobody knows whether it was done.",
-        yes: { label: "Run again", decision: { type: "rerun" } },
-        own: {
-          ...{ label: "Give the result", schema: undefined, before: "" },
-          decisionOf: (output) => ({ type: "result", output }),
-        },
-        no: {
-          label: "Count as failed",
-          decisionOf: (note) => ({ type: "fail", ...noted(note) }),
-        },
+        choices: [
+          {
+            type: "write",
+            key: "d",
+            label: "It is done",
+            schema: undefined,
+            before: "",
+            decisionOf: (output) => ({
+              type: "result",
+              output: output === "" ? "The person says that this call has done its work." : output,
+            }),
+          },
+          { type: "note", key: "f", label: "It failed", decisionOf: (note) => ({ type: "fail", ...noted(note) }) },
+          { type: "send", key: "a", label: "Run it again", decision: { type: "rerun" } },
+        ],
       };
     case "external":
       return {
         why: "This call is done outside of Pawl. The run waits for its result.",
-        yes: null,
-        own: {
-          ...{ label: "Give the result", schema: undefined, before: "" },
-          decisionOf: (output) => ({ type: "result", output }),
-        },
-        no: {
-          ...{ label: "It failed" },
-          decisionOf: (note) => ({ type: "result", output: note === "" ? "The call failed." : note, isError: true }),
-        },
+        choices: [
+          {
+            type: "write",
+            key: "e",
+            label: "Give the result",
+            schema: undefined,
+            before: "",
+            decisionOf: (output) => ({ type: "result", output }),
+          },
+          {
+            type: "note",
+            key: "f",
+            label: "It failed",
+            decisionOf: (note) => ({ type: "result", output: note === "" ? "The call failed." : note, isError: true }),
+          },
+        ],
       };
     case "tool":
       return {
         why: "The tool asks while it runs.",
-        yes: null,
-        own: {
-          ...{ label: "Reply", schema: approval.schema, before: undefined },
-          decisionOf: (value) => ({ type: "reply", value }),
-        },
-        no: { label: "Decline", decisionOf: (note) => ({ type: "decline", ...noted(note) }) },
+        choices: [
+          {
+            type: "write",
+            key: "e",
+            label: "Reply",
+            schema: approval.schema,
+            before: undefined,
+            decisionOf: (value) => ({ type: "reply", value }),
+          },
+          { type: "note", key: "n", label: "Decline", decisionOf: (note) => ({ type: "decline", ...noted(note) }) },
+        ],
       };
   }
 }
 
 function approvalChoices({ why, tool, input }: Waiting): Choices {
+  const edit: Choice = {
+    type: "write",
+    key: "e",
+    label: "Edit",
+    schema: tool?.inputSchema,
+    before: input,
+    decisionOf: (edited) => ({ type: "modify", input: edited }),
+  };
   return {
     why:
       why === "provider"
         ? "The model's provider runs this tool, and asks before it does."
         : "This tool runs only after somebody has allowed it.",
-    yes: { label: "Approve", decision: { type: "approve" } },
-    own:
-      why === "provider"
-        ? null
-        : {
-            ...{ label: "Edit", schema: tool?.inputSchema, before: input },
-            decisionOf: (edited) => ({ type: "modify", input: edited }),
-          },
-    no: { label: "Deny", decisionOf: (note) => ({ type: "deny", ...noted(note) }) },
+    choices: [
+      { type: "send", key: "y", label: "Approve", decision: { type: "approve" } },
+      ...(why === "provider" ? [] : [edit]),
+      { type: "note", key: "n", label: "Deny", decisionOf: (note) => ({ type: "deny", ...noted(note) }) },
+    ],
   };
 }
 

@@ -6,7 +6,13 @@ export type StepTab = "step" | "request" | "events" | "raw";
 
 export type Route =
   | { readonly screen: "sessions" }
-  | { readonly screen: "approvals"; readonly sessionId?: string; readonly callKey?: string }
+  /** `questionId`: which question, if the tool of the call asks. */
+  | {
+      readonly screen: "approvals";
+      readonly sessionId?: string;
+      readonly callKey?: string;
+      readonly questionId?: string;
+    }
   /** Without a step, the page follows the newest one. `mark`: the place of an event between steps, `seq.index`. */
   | {
       readonly screen: "session";
@@ -28,8 +34,9 @@ const tabs: ReadonlySet<string> = new Set<StepTab>(["step", "request", "events",
 export function routeOf(fragment: string): Route {
   const [screen = "", id, ...rest] = partsOf(fragment);
   if (screen === "approvals") {
-    const [callKey] = rest;
-    return id === undefined || callKey === undefined ? { screen } : { screen, sessionId: id, callKey };
+    const [callKey, questionId] = rest;
+    if (id === undefined || callKey === undefined) return { screen };
+    return { screen, sessionId: id, callKey, ...(questionId === undefined ? {} : { questionId }) };
   }
   if (screen !== "sessions" || id === undefined) return { screen: "sessions" };
   const [section, first, index, tab = "step"] = rest;
@@ -47,7 +54,11 @@ export function fragmentOf(route: Route): string {
     case "sessions":
       return "#/";
     case "approvals":
-      return route.callKey === undefined ? "#/approvals" : joined("approvals", route.sessionId ?? "", route.callKey);
+      if (route.callKey === undefined) return "#/approvals";
+      return joined(
+        ...["approvals", route.sessionId ?? "", route.callKey],
+        ...(route.questionId === undefined ? [] : [route.questionId]),
+      );
     case "log":
       return joined("sessions", route.sessionId, "log", ...(route.type === undefined ? [] : [route.type]));
     case "cost":

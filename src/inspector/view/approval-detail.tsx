@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
 import { messageOf } from "../api.js";
 import type { Waiting } from "../state/app-state.js";
-import { type Choices, choicesOf } from "../state/decisions.js";
+import { type Choice, choicesOf, type Noted } from "../state/decisions.js";
 import { duration, oneLine } from "../state/format.js";
 import { stepOfCall } from "../state/route.js";
 import { itemsOf, type StepItem } from "../state/step-items.js";
@@ -15,7 +15,8 @@ import { useInspector, useKeys, useNow } from "./hooks.js";
 import { Ago, Fields, HiddenWarning, PlainText, RouteLink } from "./parts.js";
 import { StepItems } from "./step-items.js";
 
-type Mode = "asking" | "editing" | "denying";
+/** Milliseconds after a call is shown in which no key answers it: the key was meant for what was shown before. */
+const answerableAfter = 400;
 
 export function ApprovalDetail({
   approval,
@@ -25,8 +26,11 @@ export function ApprovalDetail({
   readonly onAnswered: () => void;
 }) {
   const inspector = useInspector();
-  const choices = choicesOf(approval);
-  const [mode, setMode] = useState<Mode>(choices.yes === null ? "editing" : "asking");
+  const { why, choices } = choicesOf(approval);
+  const first = choices[0]?.type === "send" ? null : (choices[0] ?? null);
+  // A question with a written answer opens ready to be written, but a call in doubt has other answers too.
+  const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
+  const [shownAt] = useState(() => performance.now());
   const [sending, setSending] = useState<{ readonly isOn: boolean; readonly problem: string | null }>({
     isOn: false,
     problem: null,
@@ -38,16 +42,13 @@ export function ApprovalDetail({
       setSending({ isOn: false, problem: messageOf(error) });
     });
   };
-  const { yes, own, no } = choices;
-  useKeys({
-    a: () => yes !== null && send(yes.decision),
-    e: () => own !== null && setMode("editing"),
-    d: () => no !== null && setMode("denying"),
-  });
+  const choose = (choice: Choice) => (choice.type === "send" ? send(choice.decision) : setChosen(choice));
+  const press = (choice: Choice) => performance.now() - shownAt >= answerableAfter && choose(choice);
+  useKeys(Object.fromEntries(choices.map((choice) => [choice.key, () => press(choice)])));
   return (
     <section class="approval-detail" aria-label={`${approval.name} waits`}>
       <div class="approval-scroll">
-        <Asked approval={approval} why={choices.why} />
+        <Asked approval={approval} why={why} />
         <Before approval={approval} />
         <h3 class="label">{approval.why === "tool" ? "The call that asks" : "What will run"}</h3>
         <HiddenWarning value={approval.input} />
@@ -61,23 +62,23 @@ export function ApprovalDetail({
             {sending.problem}
           </p>
         )}
-        {mode === "asking" && (
-          <Buttons choices={choices} isSending={sending.isOn} onMode={setMode} onSend={send} approval={approval} />
+        {(chosen === null || chosen.type === "send") && (
+          <Buttons choices={choices} isSending={sending.isOn} onChoose={choose} approval={approval} />
         )}
-        {mode === "editing" && own !== null && (
+        {chosen?.type === "write" && (
           <Editor
-            choice={own}
+            choice={chosen}
             isSending={sending.isOn}
-            onSend={(value) => send(own.decisionOf(value))}
-            onCancel={() => setMode("asking")}
+            onSend={(value) => send(chosen.decisionOf(value))}
+            onCancel={() => setChosen(null)}
           />
         )}
-        {mode === "denying" && no !== null && (
+        {chosen?.type === "note" && (
           <Deny
-            choice={no}
+            choice={chosen}
             isSending={sending.isOn}
-            onSend={(note) => send(no.decisionOf(note))}
-            onCancel={() => setMode("asking")}
+            onSend={(note) => send(chosen.decisionOf(note))}
+            onCancel={() => setChosen(null)}
           />
         )}
       </div>
@@ -167,36 +168,30 @@ function Before({ approval }: { readonly approval: Waiting }) {
 }
 
 function Buttons({
-  choices: { yes, own, no },
+  choices,
   isSending,
-  onMode,
-  onSend,
+  onChoose,
   approval,
 }: {
-  readonly choices: Choices;
+  readonly choices: readonly Choice[];
   readonly isSending: boolean;
-  readonly onMode: (mode: Mode) => void;
-  readonly onSend: (decision: NonNullable<Choices["yes"]>["decision"]) => void;
+  readonly onChoose: (choice: Choice) => void;
   readonly approval: Waiting;
 }) {
   const inspector = useInspector();
   return (
     <div class="buttons">
-      {yes !== null && (
-        <button type="button" class="primary" disabled={isSending} onClick={() => onSend(yes.decision)}>
-          {yes.label} <kbd>a</kbd>
+      {choices.map((choice) => (
+        <button
+          type="button"
+          key={choice.key}
+          class={choice.type === "send" && approval.why !== "recovery" ? "primary" : undefined}
+          disabled={isSending}
+          onClick={() => onChoose(choice)}
+        >
+          {choice.label} <kbd>{choice.key}</kbd>
         </button>
-      )}
-      {own !== null && (
-        <button type="button" disabled={isSending} onClick={() => onMode("editing")}>
-          {own.label} <kbd>e</kbd>
-        </button>
-      )}
-      {no !== null && (
-        <button type="button" disabled={isSending} onClick={() => onMode("denying")}>
-          {no.label} <kbd>d</kbd>
-        </button>
-      )}
+      ))}
       <button
         type="button"
         class="quiet"
@@ -221,7 +216,7 @@ function Deny({
   onSend,
   onCancel,
 }: {
-  readonly choice: NonNullable<Choices["no"]>;
+  readonly choice: Noted;
   readonly isSending: boolean;
   readonly onSend: (note: string) => void;
   readonly onCancel: () => void;

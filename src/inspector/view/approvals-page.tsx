@@ -17,15 +17,16 @@ import { Age, Empty, Failed, RouteLink } from "./parts.js";
 type ApprovalsRoute = Extract<Route, { readonly screen: "approvals" }>;
 
 /** A line of the inbox, in the order of the lines. */
-type Line = { readonly sessionId: string; readonly callKey: string } & (
-  | { readonly waiting: Waiting; readonly answered?: never }
-  | { readonly answered: AnsweredCall; readonly waiting?: never }
-);
+type Line = Named &
+  (
+    | { readonly waiting: Waiting; readonly answered?: never }
+    | { readonly answered: AnsweredCall; readonly waiting?: never }
+  );
 
 function linesOf(waiting: readonly Waiting[], answered: readonly AnsweredCall[]): readonly Line[] {
   return [
-    ...waiting.map((one) => ({ sessionId: one.sessionId, callKey: one.callKey, waiting: one })),
-    ...answered.map((one) => ({ sessionId: one.sessionId, callKey: one.callKey, answered: one })),
+    ...waiting.map((one) => ({ ...namedOf(one), waiting: one })),
+    ...answered.map((one) => ({ ...namedOf(one), answered: one })),
   ];
 }
 
@@ -40,7 +41,13 @@ export function ApprovalsPage({
   const isNarrow = useIsNarrow();
   const waiting = items.status === "ready" ? items.value : [];
   const lines = linesOf(waiting, answered.answered);
-  const named = lines.findIndex((one) => one.sessionId === route.sessionId && one.callKey === route.callKey);
+  // A link that names no question means the first one of the call.
+  const named = lines.findIndex(
+    (one) =>
+      one.sessionId === route.sessionId &&
+      one.callKey === route.callKey &&
+      (route.questionId === undefined || one.questionId === route.questionId),
+  );
   const at = named === -1 && !isNarrow && route.callKey === undefined && waiting.length > 0 ? 0 : named;
   const selected = lines[at];
   const select = (to: number) => {
@@ -88,10 +95,14 @@ export function ApprovalsPage({
   );
 }
 
-type Named = { readonly sessionId: string; readonly callKey: string };
+type Named = { readonly sessionId: string; readonly callKey: string; readonly questionId?: string };
 
-function routeTo({ sessionId, callKey }: Named): Route {
-  return { screen: "approvals", sessionId, callKey };
+function namedOf({ sessionId, callKey, questionId }: Named): Named {
+  return { sessionId, callKey, ...(questionId === undefined ? {} : { questionId }) };
+}
+
+function routeTo(one: Named): Route {
+  return { screen: "approvals", ...namedOf(one) };
 }
 
 function stepOf({ sessionId, callKey }: Named): Route {

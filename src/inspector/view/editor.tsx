@@ -2,13 +2,13 @@
  * Writing an input, a result or a reply: as a form if the schema can be one, else as JSON. It is checked before it is sent.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Choices } from "../state/decisions.js";
+import type { Written } from "../state/decisions.js";
 import { checked, checkedJson, fieldsOf, inputOf, type Values, valuesOf } from "../state/input-form.js";
 import { FormButtons } from "./form-buttons.js";
 import { FormField } from "./form-field.js";
 
 export type EditorProps = {
-  readonly choice: NonNullable<Choices["own"]>;
+  readonly choice: Written;
   readonly isSending: boolean;
   readonly onSend: (value: unknown) => void;
   readonly onCancel: () => void;

@@ -26,8 +26,9 @@ const optionsOf: { readonly [Why in PendingApproval["why"]]: readonly Permission
     { optionId: "reject", name: "Reject", kind: "reject_once" },
   ],
   recovery: [
+    { optionId: "done", name: "It is done", kind: "reject_once" },
+    { optionId: "fail", name: "It failed", kind: "reject_once" },
     { optionId: "rerun", name: "Run it again", kind: "allow_once" },
-    { optionId: "fail", name: "Do not run it again", kind: "reject_once" },
   ],
   tool: [],
   external: [],
@@ -75,6 +76,11 @@ export function choiceOf(outcome: RequestPermissionOutcome): Choice {
       return { decision: { type: "rerun" }, always: false };
     case "fail":
       return { decision: { type: "fail" }, always: false };
+    case "done":
+      return {
+        decision: { type: "result", output: "The person says that this call has done its work." },
+        always: false,
+      };
     default:
       return { decision: { type: "deny" }, always: false };
   }

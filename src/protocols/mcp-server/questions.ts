@@ -43,11 +43,14 @@ const approval = {
 const providerApproval = { type: "object", properties: { decision: allowed, note }, required: ["decision"] } as const;
 const recovery = {
   type: "object",
-  properties: { decision: { type: "string", title: "Decision", enum: ["run_again", "fail"] }, note },
+  properties: { decision: { type: "string", title: "How it ended", enum: ["done", "failed", "run_again"] }, note },
   required: ["decision"],
 } as const;
 
-/** What the person decided; null if they closed the form without an answer. Whatever is not a clear yes is a no. */
+/**
+ * What the person decided; null if they closed the form without an answer. To an approval, whatever is not a clear yes is
+ * a no. To a call that was interrupted there is no "no": a form that is declined leaves it open.
+ */
 export function decisionOf({ action, content }: FormResponse, asked: PendingApproval): ApprovalDecision | null {
   if (action !== "accept" && action !== "decline") return null;
   const fields = (content !== null && typeof content === "object" ? content : {}) as FormContent;
@@ -57,12 +60,26 @@ export function decisionOf({ action, content }: FormResponse, asked: PendingAppr
     case "tool":
       return isGiven ? { type: "reply", value: valueOfForm(fields, asked) } : { type: "decline" };
     case "recovery":
-      return isGiven && fields.decision === "run_again" ? { type: "rerun" } : { type: "fail", ...said };
+      return isGiven ? recovered(fields) : null;
     case "policy":
     case "provider":
       if (!isGiven || fields.decision !== "allow") return { type: "deny", ...said };
       return asked.why === "policy" ? allowedInput(fields.editedInput) : { type: "approve" };
     case "external":
+      return null;
+  }
+}
+
+function recovered({ decision, note }: FormContent): ApprovalDecision | null {
+  const words = typeof note === "string" ? note : "";
+  switch (decision) {
+    case "done":
+      return { type: "result", output: words || "The person says that this call has done its work." };
+    case "failed":
+      return { type: "fail", ...(words === "" ? {} : { note: words }) };
+    case "run_again":
+      return { type: "rerun" };
+    default:
       return null;
   }
 }
