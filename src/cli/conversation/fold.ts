@@ -29,12 +29,26 @@ export type Fold = {
   usage: Usage;
   queued: readonly QueuedRun[];
   readonly fileOf: (question: OpenQuestion) => string | null;
-  /** What was written last: between text, calls and messages there is a blank line. */
+  /** The kind of lines that was written last. */
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };
 
 /** `result` is empty until the call has one. */
 export type StartedCall = OpenCall & { readonly result: string };
+
+/** Adds lines to the history, with a blank line where another kind of lines begins. */
+export function write(fold: Fold, what: Fold["last"], lines: readonly Line[]): void {
+  if (lines.length === 0) return;
+  const isApart = fold.last !== "none" && what !== "message-part" && (fold.last !== what || what === "message");
+  if (isApart) fold.history.push([]);
+  for (const line of lines) fold.history.push(line);
+  fold.last = what;
+}
+
+export function changeCall(fold: Fold, callKey: string, change: Partial<StartedCall>): void {
+  const call = fold.calls.get(callKey);
+  if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
+}
 
 /** The calls that run, as far as this process knows: not those that wait for an answer, or have a result already. */
 function runningCalls({ calls, questions }: Fold): readonly OpenCall[] {

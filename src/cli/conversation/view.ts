@@ -19,7 +19,7 @@ import {
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { shownMessage } from "./attachments.js";
 import { endedLines } from "./call-lines.js";
-import { type Activity, activityOf, type Fold, openLines, type QueuedRun, type StartedCall } from "./fold.js";
+import { type Activity, activityOf, changeCall, type Fold, openLines, type QueuedRun, write } from "./fold.js";
 import { createMarkdownLines } from "./markdown-lines.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
 import { createStreamedText, piecesOf, wholeText } from "./streamed-text.js";
@@ -105,14 +105,6 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
   };
 }
 
-function write(fold: Fold, what: Fold["last"], lines: readonly Line[]): void {
-  if (lines.length === 0) return;
-  const isApart = fold.last !== "none" && what !== "message-part" && (fold.last !== what || what === "message");
-  if (isApart) fold.history.push([]);
-  for (const line of lines) fold.history.push(line);
-  fold.last = what;
-}
-
 /** Adds text of the model. */
 function addText(fold: Fold, text: string, columns: number): void {
   if (text !== "") write(fold, "text", fold.markdown.add(text, columns));
@@ -156,11 +148,6 @@ function* showItem(fold: Fold, item: StreamItem, columns: number, now: number): 
     default:
       showEvent(fold, item, columns, now);
   }
-}
-
-function changeCall(fold: Fold, callKey: string, change: Partial<StartedCall>): void {
-  const call = fold.calls.get(callKey);
-  if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
 }
 
 type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
