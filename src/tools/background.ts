@@ -113,6 +113,8 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   const find = (sessionId: string, number: number) =>
     all.find(({ process }) => process.sessionId === sessionId && process.number === number);
 
+  const leftOutOf = (sessionId: string, number: number) => find(sessionId, number)?.output.leftOut() ?? null;
+
   function forgetOldest(): void {
     const ended = all.filter(({ process }) => process.ended !== null);
     for (const one of ended.slice(0, Math.max(0, ended.length - mostEnded))) all.splice(all.indexOf(one), 1);
@@ -186,7 +188,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
       ),
     start,
   };
-  return Object.freeze({ ...background, tools: Object.freeze(toolsFor(background)) });
+  return Object.freeze({ ...background, tools: Object.freeze(toolsFor(background, leftOutOf)) });
 }
 
 /** Also forgets the processes that are gone. */
@@ -218,7 +220,10 @@ const input = {
   additionalProperties: false,
 } as const;
 
-function toolsFor(background: BackgroundProcesses): readonly AnyTool[] {
+function toolsFor(
+  background: BackgroundProcesses,
+  leftOutOf: (sessionId: string, number: number) => string | null,
+): readonly AnyTool[] {
   function stateOf(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
     if (found === undefined)
@@ -227,7 +232,9 @@ function toolsFor(background: BackgroundProcesses): readonly AnyTool[] {
       );
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
-    return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended})`;
+    const leftOut = leftOutOf(sessionId, number);
+    const noted = leftOut === null ? "" : `; ${leftOut} of the output were not kept`;
+    return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${noted})`;
   }
 
   const read = defineTool({

@@ -1,23 +1,36 @@
 /**
- * Collects the output of a process in bounded memory: only its beginning and its end are kept.
+ * Collects the output of a process in bounded memory, as a terminal would show it (plain-output.ts). Only its beginning
+ * and its end are kept.
  */
+import { createPlainOutput } from "./plain-output.js";
+
 export type CappedOutput = {
   add(bytes: Uint8Array): void;
-  /**
-   * The beginning and the end, with a note of how many bytes are left out between them. Invalid UTF-8 becomes U+FFFD.
-   */
+  /** The beginning and the end, with a note of how much is left out between them. Invalid UTF-8 becomes U+FFFD. */
   text(): string;
+  /** How much is left out, such as `812 lines (30211 bytes)`. Null if nothing is. */
+  leftOut(): string | null;
 };
 
-/** @param maxBytes half for the beginning, half for the end; at most twice as much is in memory */
+/** @param maxBytes half for the beginning, half for the end; at most twice as much is in memory, and one line */
 export function createCappedOutput(maxBytes: number): CappedOutput {
   const half = Math.max(1, Math.floor(maxBytes / 2));
   const head: Uint8Array[] = [];
   let tail: Uint8Array[] = [];
-  let [headBytes, tailBytes, total] = [0, 0, 0];
+  let [headBytes, tailBytes, total, lines] = [0, 0, 0, 0];
+  const plain = createPlainOutput(keep);
+
+  function keep(bytes: Uint8Array): void {
+    total += bytes.length;
+    lines += countNewlines(bytes);
+    const toHead = bytes.subarray(0, half - headBytes);
+    if (toHead.length > 0) head.push(Buffer.from(toHead));
+    headBytes += toHead.length;
+    if (toHead.length < bytes.length) addToTail(bytes.subarray(toHead.length));
+  }
 
   function addToTail(bytes: Uint8Array): void {
-    tail.push(bytes.slice());
+    tail.push(Buffer.from(bytes));
     tailBytes += bytes.length;
     if (tailBytes < 2 * half) return;
     const joined = Buffer.concat(tail);
@@ -25,24 +38,43 @@ export function createCappedOutput(maxBytes: number): CappedOutput {
     tailBytes = half;
   }
 
+  function parts() {
+    const lastLine = plain.lastLine();
+    const beginning = Buffer.concat([...head, lastLine.subarray(0, half - headBytes)]);
+    const joined = Buffer.concat([...tail, lastLine.subarray(half - headBytes)]);
+    const end = joined.subarray(Math.max(0, joined.length - half));
+    const omittedBytes = total + lastLine.length - beginning.length - end.length;
+    const omittedLines = lines - countNewlines(beginning) - countNewlines(end);
+    return { beginning, end, omittedBytes, omittedLines };
+  }
+
   return {
-    add(bytes) {
-      total += bytes.length;
-      const toHead = bytes.subarray(0, half - headBytes);
-      if (toHead.length > 0) head.push(toHead.slice());
-      headBytes += toHead.length;
-      if (toHead.length < bytes.length) addToTail(bytes.subarray(toHead.length));
-    },
+    add: plain.add,
     text() {
-      const beginning = Buffer.concat(head);
-      const joined = Buffer.concat(tail);
-      const end = joined.subarray(Math.max(0, joined.length - half));
-      const omitted = total - beginning.length - end.length;
-      if (omitted === 0) return Buffer.concat([beginning, end]).toString("utf8");
-      return `${withoutCutEnd(beginning).toString("utf8")}\n[… ${omitted} bytes left out …]\n${withoutCutStart(end).toString("utf8")}`;
+      const { beginning, end, ...omitted } = parts();
+      if (omitted.omittedBytes === 0) return Buffer.concat([beginning, end]).toString("utf8");
+      return `${withoutCutEnd(beginning).toString("utf8")}\n[… ${amount(omitted)} left out …]\n${withoutCutStart(end).toString("utf8")}`;
+    },
+    leftOut() {
+      const omitted = parts();
+      return omitted.omittedBytes === 0 ? null : amount(omitted);
     },
   };
 }
+
+type Omitted = { readonly omittedBytes: number; readonly omittedLines: number };
+
+function amount({ omittedBytes, omittedLines }: Omitted): string {
+  return omittedLines === 0 ? `${omittedBytes} bytes` : `${omittedLines} lines (${omittedBytes} bytes)`;
+}
+
+function countNewlines(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count += 1;
+  return count;
+}
+
+const newline = 10;
 
 /** Drops a last character that the cut has split. */
 function withoutCutEnd(bytes: Buffer): Buffer {

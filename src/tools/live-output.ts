@@ -1,7 +1,8 @@
 /**
  * The end of an output while it grows, for people who watch a command. It is bounded in size, and comes at most ten times
- * a second.
+ * a second. Like the whole output, it is what a terminal would show (plain-output.ts).
  */
+import { plainText } from "./plain-output.js";
 
 /** The most bytes that are shown. */
 const mostBytes = 16 * 1024;
@@ -28,7 +29,7 @@ export function createLiveOutput(): LiveOutput {
 
   /** Whole lines only, if the beginning is left out and the rest has a line end. */
   function text(): string {
-    const shown = tail.toString("utf8");
+    const shown = plainText(tail);
     return isCut ? `…\n${shown.slice(shown.indexOf("\n") + 1)}` : shown;
   }
 

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { CappedOutput } from "./capped-output.js";
 import { type Guard, guardProcess } from "./guard-process.js";
+import { createOutputPipe, type OutputPipe } from "./output-pipe.js";
 import { markVariable, processesOf } from "./process-tree.js";
 
 export type RunProcessOptions = {
@@ -16,7 +17,7 @@ export type RunProcessOptions = {
   readonly timeoutMs: number | null;
   /** Milliseconds from SIGTERM to SIGKILL. */
   readonly killGraceMs: number;
-  /** Gets standard output and standard error, in the order of arrival. */
+  /** Gets standard output and standard error, in the order in which they were written. */
   readonly output: Pick<CappedOutput, "add">;
   /** Told the id of the process, which leads a process group of its own. */
   readonly onStart?: (pid: number) => void;
@@ -47,28 +48,31 @@ export async function runProcess(
 ): Promise<ProcessResult> {
   options.signal.throwIfAborted();
   const mark = randomUUID();
+  const pipe = await createOutputPipe();
   const guard = guardProcess(mark);
   try {
-    return await runGuarded(command, mark, guard, options);
+    options.signal.throwIfAborted();
+    return await runGuarded(command, { mark, guard, pipe }, options);
   } finally {
+    pipe.close();
     guard.dismiss();
   }
 }
 
+type Means = { readonly mark: string; readonly guard: Guard; readonly pipe: OutputPipe };
+
 async function runGuarded(
   [program, ...args]: readonly [string, ...string[]],
-  mark: string,
-  guard: Guard,
+  { mark, guard, pipe }: Means,
   options: RunProcessOptions,
 ): Promise<ProcessResult> {
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: { ...options.env, [markVariable]: mark },
     detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", pipe.end, pipe.end],
   });
-  child.stdout.on("data", options.output.add);
-  child.stderr.on("data", options.output.add);
+  const ended = pipe.readFrom(child, options.output.add);
   if (child.pid !== undefined) {
     guard.watch(child.pid);
     options.onStart?.(child.pid);
@@ -77,7 +81,7 @@ async function runGuarded(
   try {
     const { code, signal } = await exitOf(child);
     const leftBehind = await killRest(child, mark);
-    const mayRunOn = !(await outputEnded(child));
+    const mayRunOn = !(await outputEnded(ended));
     return { ended: stopping.reason() ?? endedBy(code, signal), leftBehind, mayRunOn };
   } finally {
     stopping.stop();
@@ -89,12 +93,14 @@ const mostRounds = 20;
 
 /** Kills what a program has left behind. Returns whether there was anything. */
 async function killRest(child: ChildProcess, mark: string): Promise<boolean> {
-  let leftBehind = signalGroup(child, "SIGKILL");
-  for (let round = 0; round < mostRounds; round += 1) {
-    const rest = child.pid === undefined ? [] : await processesOf(child.pid, mark);
-    if (rest.length === 0) break;
-    leftBehind = true;
+  const find = async () => (child.pid === undefined ? [] : await processesOf(child.pid, mark));
+  let rest = await find();
+  const hadGroup = signalGroup(child, "SIGKILL");
+  // A group can also consist of processes that have ended and that nobody has waited for yet. Only /proc shows which.
+  const leftBehind = process.platform === "linux" ? rest.length > 0 : hadGroup;
+  for (let round = 0; rest.length > 0 && round < mostRounds; round += 1) {
     for (const { pid } of rest) signalProcess(pid, "SIGKILL");
+    rest = await find();
   }
   return leftBehind;
 }
@@ -113,24 +119,19 @@ function endedBy(code: number | null, signal: string | null): ProcessResult["end
 }
 
 /**
- * Waits until all output has been read, for at most a second. A process that was not found may hold the pipes open for
- * ever, so the pipes are closed then.
+ * Waits until all output has been read, for at most a second. A process that was not found may hold the pipe open for
+ * ever.
  *
- * @returns false if the pipes were still held
+ * @returns false if the pipe is still held
  */
-async function outputEnded(child: ChildProcess): Promise<boolean> {
-  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
-  const closed = Promise.all(
-    streams.map((stream) => (stream.closed ? undefined : new Promise((resolve) => stream.once("close", resolve)))),
-  );
+async function outputEnded(ended: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, 1000);
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, 1000, false);
   });
-  const isClosed = await Promise.race([closed.then(() => true), late.then(() => false)]);
+  const hasEnded = await Promise.race([ended.then(() => true), late]);
   clearTimeout(timer);
-  for (const stream of streams) stream.destroy();
-  return isClosed;
+  return hasEnded;
 }
 
 type Stopping = {

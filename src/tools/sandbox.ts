@@ -8,22 +8,14 @@ export type Sandbox = "bubblewrap" | "none";
 
 const bubblewrap = "bwrap";
 
-/** Returns the program and arguments that run a command line of `sh` in a folder. They need no further shell. */
-export function sandboxedCommand(sandbox: Sandbox, root: string, command: string): readonly [string, ...string[]] {
-  if (sandbox === "none") return ["sh", "-c", command];
-  return [
-    bubblewrap,
-    ...(findIsolation() ?? strictest),
-    "--bind",
-    root,
-    root,
-    "--chdir",
-    root,
-    "--",
-    "sh",
-    "-c",
-    command,
-  ];
+/** Returns the program and arguments that run a command in a folder. They need no further shell. */
+export function sandboxedCommand(
+  sandbox: Sandbox,
+  root: string,
+  command: readonly [string, ...string[]],
+): readonly [string, ...string[]] {
+  if (sandbox === "none") return command;
+  return [bubblewrap, ...(findIsolation() ?? strictest), "--bind", root, root, "--chdir", root, "--", ...command];
 }
 
 /**

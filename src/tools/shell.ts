@@ -18,6 +18,7 @@ import { createLiveOutput } from "./live-output.js";
 import { createRoot } from "./root.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
 import { detectSandbox, type Sandbox, sandboxedCommand } from "./sandbox.js";
+import { findShell } from "./shell-program.js";
 
 /** What the tool may run, and where. */
 export type ShellToolOptions = {
@@ -25,6 +26,7 @@ export type ShellToolOptions = {
   readonly root: string;
   /**
    * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
+   * Editors and pagers are programs that end at once (`EDITOR=true`, `PAGER=cat`), unless you set these here.
    */
   readonly env?: Readonly<Record<string, string>>;
   /** The most milliseconds that a command may take. The model may ask for less. Default: 120,000. */
@@ -63,19 +65,22 @@ const maxCommandCharacters = 100_000;
 const maxCommandBytes = 128 * 1024 - 1;
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
-const inheritedVariables = [
-  "PATH",
-  "HOME",
-  "USER",
-  "LOGNAME",
-  "SHELL",
-  "LANG",
-  "LC_ALL",
-  "LC_CTYPE",
-  "TERM",
-  "TZ",
-  "TMPDIR",
-];
+const inheritedVariables = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+/** So that no command waits for a person: an editor leaves the text as it is, and a pager shows everything. */
+const unattended = {
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  SYSTEMD_PAGER: "cat",
+  AWS_PAGER: "cat",
+  TERM: "dumb",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive",
+} as const;
 
 /**
  * Creates the tool `shell`.
@@ -96,9 +101,10 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   const root = createRoot(options.root).path;
   const maxOutputBytes = options.maxOutputBytes ?? 256 * 1024;
   const sandbox: Sandbox = options.sandbox === "off" ? "none" : detectSandbox();
+  const shell = findShell();
   return {
     name: "shell",
-    description: `Runs a command line of sh in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : inBackground}`,
+    description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : inBackground}`,
     input: {
       type: "object",
       properties: {
@@ -121,7 +127,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
     timeoutMs: timeoutMs + killGraceMs + 10_000,
     graceMs: killGraceMs + 2000,
     execute: (input, context) =>
-      execute(input, context, { ...options, root, timeoutMs, killGraceMs, maxOutputBytes, sandbox }),
+      execute(input, context, { ...options, root, timeoutMs, killGraceMs, maxOutputBytes, sandbox, shell: shell.path }),
   };
 }
 
@@ -134,7 +140,10 @@ const descriptions: Readonly<Record<Sandbox, string>> = {
 };
 
 type Settings = Omit<ShellToolOptions, "sandbox"> &
-  Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & { readonly sandbox: Sandbox };
+  Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & {
+    readonly sandbox: Sandbox;
+    readonly shell: string;
+  };
 
 function execute(input: ShellInput, context: ToolContext, settings: Settings): Promise<string> | AsyncIterable<string> {
   assertCommand(input.command);
@@ -156,14 +165,14 @@ async function startInBackground(
   command: string,
   context: ToolContext,
   background: BackgroundProcesses,
-  { root, env, killGraceMs, maxOutputBytes, sandbox }: Settings,
+  { root, env, killGraceMs, maxOutputBytes, sandbox, shell }: Settings,
 ): Promise<string> {
   const started = await background.start(
     {
       command,
-      program: sandboxedCommand(sandbox, root, command),
+      program: sandboxedCommand(sandbox, root, [shell, "-c", command]),
       cwd: root,
-      env: { ...inherited(), ...env },
+      env: { ...inherited(), ...unattended, ...env },
       killGraceMs,
       maxOutputBytes,
     },
@@ -179,15 +188,15 @@ async function runCommand(
   output: CappedOutput,
 ): Promise<string> {
   const limit = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
-  const result = await runProcess(sandboxedCommand(settings.sandbox, settings.root, command), {
+  const result = await runProcess(sandboxedCommand(settings.sandbox, settings.root, [settings.shell, "-c", command]), {
     cwd: settings.root,
-    env: { ...inherited(), ...settings.env },
+    env: { ...inherited(), ...unattended, ...settings.env },
     signal,
     timeoutMs: limit,
     killGraceMs: settings.killGraceMs,
     output,
   });
-  return report(result, output.text(), settings.sandbox, limit);
+  return report(result, output, settings.sandbox, limit);
 }
 
 /**
@@ -228,18 +237,21 @@ function inherited(): Record<string, string> {
 /** @throws Error, with the output so far, if the command was stopped */
 function report(
   { ended, leftBehind, mayRunOn }: ProcessResult,
-  output: string,
+  output: CappedOutput,
   sandbox: Sandbox,
   limit: number,
 ): string {
+  const text = output.text();
+  const leftOut = output.leftOut();
   const notes = [
     ...(sandbox === "none" ? ["not sandboxed"] : []),
     ...(leftBehind && ended.how !== "timed_out" && ended.how !== "aborted"
       ? ["processes left in the background were killed"]
       : []),
+    ...(leftOut === null ? [] : [`${leftOut} of the output were not kept`]),
     ...(mayRunOn ? ["a process that could not be found still holds the output, and may run on"] : []),
   ];
-  const shown = output === "" ? "(no output)" : output.endsWith("\n") ? output.slice(0, -1) : output;
+  const shown = text === "" ? "(no output)" : text.endsWith("\n") ? text.slice(0, -1) : text;
   const noted = notes.length === 0 ? "" : `; ${notes.join("; ")}`;
   switch (ended.how) {
     case "exited":

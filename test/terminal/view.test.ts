@@ -6,6 +6,7 @@ import { createView, type View } from "../../src/cli/conversation/view.js";
 import { paint, plainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/index.js";
+import { createShellTool } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
 import { escapes } from "./escapes.js";
 
@@ -41,6 +42,24 @@ function shown(items: readonly StreamItem[], view: View = createView(), columns 
   for (const item of items) view.show(item, columns, 1_000);
   return view.taken().map((line) => plainText(line).trimEnd());
 }
+
+test(
+  "the view of a long output says how many lines the command wrote that are not shown",
+  verifies("CHAT-1#view"),
+  async () => {
+    const shell = { ...createShellTool({ root: ".", sandbox: "off" }), needsApproval: false };
+    const script: Script = [{ calls: [{ name: "shell", input: { command: "seq 1000000" } }] }, { text: "Done." }];
+    const agent = createAgent({ model: createScriptedModel(script), tools: [shell] });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go")) items.push(item);
+    const left = shown(items)
+      .join("\n")
+      .match(/… ([\d,]+) lines left out/)?.[1]
+      ?.replaceAll(",", "");
+    // A million, without the nine that are shown, and up to a line for each mark.
+    expect(Math.abs(Number(left) - 1_000_000 + 8)).toBeLessThan(6);
+  },
+);
 
 describe("the view of a session", () => {
   test(

@@ -104,7 +104,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     await start("yes line | head -5000; exit 3");
     await vi.waitFor(() => expect(ended).toHaveLength(1), { timeout: 10_000 });
     expect(await call("read_process", { process: 1 })).toMatch(
-      /^line\n[\s\S]*\[… \d+ bytes left out …\][\s\S]*line\n\(process 1: exit code 3\)$/,
+      /^line\n[\s\S]*\[… (\d+ lines \(\d+ bytes\)) left out …\][\s\S]*line\n\(process 1: exit code 3; \1 of the output were not kept\)$/,
     );
     expect(processes.output("session", 1)?.length).toBeLessThan(2_200);
     expect(processes.output("other", 1)).toBeNull();
@@ -193,6 +193,6 @@ test("of a long output the end is shown, in whole lines", async () => {
   expect(shown).toMatch(/^…\n(\d+\n)+$/);
   stop.abort();
   await expect(iterator.next()).rejects.toThrow(
-    /^The command was aborted; not sandboxed\. Its output until then:\n1\n2\n/,
+    /^The command was aborted; not sandboxed; \d+ lines \(\d+ bytes\) of the output were not kept\. Its output until then:\n1\n2\n/,
   );
 });

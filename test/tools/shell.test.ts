@@ -10,8 +10,25 @@ import { createShellTool, type ShellToolOptions } from "../../src/tools/shell.js
 import { verifies } from "../verifies.js";
 import { createFolder, runTool } from "./folder.js";
 
+/** No editor and no pager waits for a person. */
+const unattended = {
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  SYSTEMD_PAGER: "cat",
+  AWS_PAGER: "cat",
+  TERM: "dumb",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive",
+};
+
 function run(command: string, options: Partial<ShellToolOptions> = {}, signal?: AbortSignal): Promise<string> {
-  const tool = createShellTool({ root: createFolder(), sandbox: "off", killGraceMs: 100, ...options });
+  const root = options.root ?? createFolder();
+  const tool = createShellTool({ sandbox: "off", killGraceMs: 100, ...options, root });
   return runTool([tool], "shell", { command }, signal);
 }
 
@@ -44,7 +61,7 @@ async function expectGone(pidFile: string): Promise<void> {
 describe("what a command gives", () => {
   const cases: readonly [what: string, command: string, result: string | RegExp][] = [
     ["output", "echo hello; echo world", "hello\nworld\n(exit code 0; not sandboxed)"],
-    ["both outputs", "echo out; echo err >&2; exit 3", /^(out\nerr|err\nout)\n\(exit code 3; not sandboxed\)$/],
+    ["both outputs", "echo out; echo err >&2; exit 3", "out\nerr\n(exit code 3; not sandboxed)"],
     ["none", "true", "(no output)\n(exit code 0; not sandboxed)"],
     ["a signal", "kill -KILL $$", "(no output)\n(killed by SIGKILL; not sandboxed)"],
     ["no input to wait for", "cat; read line || echo nothing", "nothing\n(exit code 0; not sandboxed)"],
@@ -65,6 +82,7 @@ describe("what a command gives", () => {
     vi.stubEnv("PAWL_TEST_SECRET", "secret-value");
     onTestFinished(() => void vi.unstubAllEnvs());
     const said = await run("env", { env: { GIVEN: "yes" } });
+    for (const [name, value] of Object.entries(unattended)) expect(said).toContain(`${name}=${value}\n`);
     expect(said).toContain("GIVEN=yes");
     expect(said).toMatch(/^PATH=/m);
     expect(said).not.toContain("secret-value");
@@ -81,10 +99,10 @@ describe("what a command gives", () => {
       "LANG",
       "LC_ALL",
       "LC_CTYPE",
-      "TERM",
       "TZ",
       "TMPDIR",
       "GIVEN",
+      ...Object.keys(unattended),
       "PAWL_COMMAND",
       "PWD",
       "OLDPWD",
@@ -98,9 +116,109 @@ describe("what a command gives", () => {
     const said = await run("echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last", {
       maxOutputBytes: 2000,
     });
-    expect(said).toMatch(/^first\nx+\n\[… 29998012 bytes left out …\]\nx+\nlast\n\(exit code 0; not sandboxed\)$/);
-    expect(said.length).toBeLessThan(2200);
+    expect(said).toMatch(
+      /^first\nx+\n\[… 29998012 bytes left out …\]\nx+\nlast\n\(exit code 0; not sandboxed; 29998012 bytes of the output were not kept\)$/,
+    );
+    expect(said.length).toBeLessThan(2250);
   });
+});
+
+describe.runIf(existsSync("/bin/bash"))("a command line is one of bash:", () => {
+  const lines: readonly [title: string, command: string, output: string][] = [
+    ["a range in braces", "echo {1..3}", "1 2 3"],
+    ["a test in double brackets", '[[ abc == a* && 1 -lt 2 ]] && echo "is so"', "is so"],
+    ["source", "echo 'x=read' > lib.sh; source ./lib.sh; echo $x", "read"],
+    ["arrays", "a=(one two); a+=(three); declare -p a", 'declare -a a=([0]="one" [1]="two" [2]="three")'],
+    ["a here-string and a substitution of processes", "cat <<< here; cat <(echo there)", "here\nthere"],
+  ];
+  test.each(lines)("%s", verifies("SEC-7"), async (_title, command, output) => {
+    expect(await run(command)).toBe(`${output}\n(exit code 0; not sandboxed)`);
+  });
+
+  test("a pipe fails with its first command after set -o pipefail", verifies("SEC-7"), async () => {
+    expect(await run("set -o pipefail; false | cat")).toBe("(no output)\n(exit code 1; not sandboxed)");
+  });
+
+  test("&> writes both outputs to a file, and waits for the command", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    const said = await run("{ sleep 0.1; echo out; echo err >&2; exit 4; } &> log", { root });
+    expect(said).toBe("(no output)\n(exit code 4; not sandboxed)");
+    expect(readFileSync(join(root, "log"), "utf8")).toBe("out\nerr\n");
+  });
+});
+
+describe("the output of a command", () => {
+  test("has both streams in the order in which they were written", verifies("SEC-7"), async () => {
+    const said = await run("for i in $(seq 300); do echo out $i; echo err $i >&2; done");
+    const wanted = Array.from({ length: 300 }, (_, index) => `out ${index + 1}\nerr ${index + 1}\n`).join("");
+    expect(said).toBe(`${wanted}(exit code 0; not sandboxed)`);
+  });
+
+  test("also has what is written to /dev/stderr and /dev/stdout by name", verifies("SEC-7"), async () => {
+    const said = await run("echo a > /dev/stderr; echo b | tee /dev/stderr; echo c > /dev/stdout");
+    expect(said).toBe("a\nb\nb\nc\n(exit code 0; not sandboxed)");
+  });
+
+  test("comes through sockets if no pipe can be made", verifies("SEC-7"), async () => {
+    const root = createFolder();
+    vi.stubEnv("TMPDIR", "/no/such/folder");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await run("echo out; sleep 0.1; echo err >&2; exit 3", { root })).toBe(
+      "out\nerr\n(exit code 3; not sandboxed)",
+    );
+  });
+
+  const plain: readonly [title: string, printed: string, shown: string][] = [
+    ["no colours", "\\033[1;31mred\\033[0m and \\033[38;5;200mpink\\033[m\\n", "red and pink\n"],
+    ["no titles and links", "\\033]0;title\\007a \\033]8;;http://x\\033\\\\link\\033]8;;\\033\\\\ b\\n", "a link b\n"],
+    ["no other sequences", "\\033(Ba\\0337b\\033=c\\033[?25ld\\n", "abcd\n"],
+    ["only the last state of a line that was overwritten", "10%%\\r50%%\\r100%%\\ndone\\n", "100%\ndone\n"],
+    ["only the last state of a line that was erased", "busy\\033[2K\\033[1Gready\\n", "ready\n"],
+    ["what a bare return at the end leaves", "abc\\r", "abc\n"],
+    ["line ends of other systems", "a\\r\\nb\\r\\n", "a\r\nb\r\n"],
+    ["no overstruck characters", "b\\bbo\\bol\\bld é\\b_\\n", "bold _\n"],
+  ];
+  test.each(plain)("has %s", verifies("SEC-7"), async (_title, printed, shown) => {
+    expect(await run(`printf '${printed}'`)).toBe(`${shown}(exit code 0; not sandboxed)`);
+  });
+
+  test("says how many lines of it were not kept", verifies("SEC-7"), async () => {
+    const said = await run("seq 1000000", { maxOutputBytes: 2000 });
+    const kept = said.split("\n").filter((line) => /^\d+$/.test(line)).length;
+    const [, lines, bytes] = /^\[… (\d+) lines \((\d+) bytes\) left out …\]$/m.exec(said) ?? [];
+    // The two lines that are cut are shown in part.
+    expect(Math.abs(Number(lines) + kept - 1_000_000)).toBeLessThanOrEqual(2);
+    expect(said).toContain(`(exit code 0; not sandboxed; ${lines} lines (${bytes} bytes) of the output were not kept)`);
+  });
+});
+
+describe("nothing waits for a person:", () => {
+  const git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main";
+
+  test("git rebase -i and git commit --amend keep the texts as they are", verifies("SEC-7"), async () => {
+    const said = await run(
+      `${git} init -q . && for i in 1 2 3; do ${git} commit -q --allow-empty -m "commit $i"; done &&
+       ${git} rebase -q -i --keep-empty HEAD~2 && ${git} commit -q --amend --allow-empty && ${git} log --format=%s`,
+      { timeoutMs: 20_000 },
+    );
+    expect(said).toBe("commit 3\ncommit 2\ncommit 1\n(exit code 0; not sandboxed)");
+  });
+
+  test("git log shows all of it", verifies("SEC-7"), async () => {
+    const said = await run(
+      `${git} init -q . && for i in $(seq 60); do ${git} commit -q --allow-empty -m "c$i"; done; ${git} --paginate log --format=%s`,
+      { timeoutMs: 20_000 },
+    );
+    expect(said).toMatch(/^c60\n(.*\n)+c1\n\(exit code 0; not sandboxed\)$/);
+  });
+
+  test(
+    "a program that reads from its standard error, as vim does, sees that it cannot",
+    verifies("SEC-7"),
+    async () => {
+      expect(await run("cat <&2", { timeoutMs: 20_000 })).toMatch(/\(exit code [1-9]\d*; not sandboxed\)$/);
+    },
+  );
 });
 
 describe("a command that is stopped", () => {
@@ -243,7 +361,7 @@ describe("the tool", () => {
     "hands bubblewrap an argument vector: all read-only but the root, no network, no survivors",
     verifies("SEC-7"),
     () => {
-      const command = sandboxedCommand("bubblewrap", "/a b", "echo 'x'; rm -rf $HOME");
+      const command = sandboxedCommand("bubblewrap", "/a b", ["sh", "-c", "echo 'x'; rm -rf $HOME"]);
       const text = command.join(" ");
       expect(command.slice(-4)).toEqual(["--", "sh", "-c", "echo 'x'; rm -rf $HOME"]);
       expect(command).toContain("/a b");
@@ -305,6 +423,55 @@ describe.runIf(detectSandbox() === "bubblewrap")("a command in the sandbox, also
   });
 });
 
+describe("createPlainOutput", () => {
+  const pieceOf = fc.oneof(
+    fc.constantFrom(
+      "\x1b[31m",
+      "\x1b]0;t\x07",
+      "\x1b[2K",
+      "\r",
+      "\n",
+      "\r\n",
+      "\b",
+      "\x1b(B",
+      "\x1b",
+      "\x1b[",
+      "\x1b]8;;",
+    ),
+    fc.string({ unit: "grapheme", maxLength: 12 }),
+  );
+  const plainOf = (chunks: readonly Uint8Array[]) => {
+    const output = createCappedOutput(1_000_000);
+    for (const chunk of chunks) output.add(chunk);
+    return output.text();
+  };
+
+  test("gives the same however the output arrives, and keeps no sequence", verifies("SEC-7"), () => {
+    fc.assert(
+      fc.property(fc.array(pieceOf), fc.integer({ min: 1, max: 7 }), (pieces, size) => {
+        const bytes = Buffer.from(pieces.join(""));
+        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+          bytes.subarray(at * size, (at + 1) * size),
+        );
+        const whole = plainOf([bytes]);
+        expect(plainOf(chunks)).toBe(whole);
+        expect(whole).not.toContain("\x1b");
+        expect(whole).not.toContain("\b");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is linear and bounded for a line, a sequence and returns without end", verifies("SEC-15"), () => {
+    for (const unit of ["x", "\x1b[1", "\x1b]0;", "50%\r", "\b\b", "é\b", "\x1b\x1b"]) {
+      const chunk = Buffer.from(unit.repeat(20_000));
+      const output = createCappedOutput(1_000);
+      for (let round = 0; round < 100; round += 1) output.add(chunk);
+      expect(output.text().length).toBeLessThan(1_200);
+    }
+  });
+});
+
 describe("createCappedOutput", () => {
   test("gives all of it where it fits, and never cuts a character", verifies("SEC-7"), () => {
     fc.assert(
@@ -318,7 +485,7 @@ describe("createCappedOutput", () => {
           const kept = output.text();
           if (Buffer.byteLength(text) <= 2 * Math.floor(maxBytes / 2)) expect(kept).toBe(text);
           else {
-            const [head = "", tail = ""] = kept.split(/\n\[… \d+ bytes left out …\]\n/u);
+            const [head = "", tail = ""] = kept.split(/\n\[… (?:\d+ lines \()?\d+ bytes\)? left out …\]\n/u);
             expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
             expect(Buffer.byteLength(head + tail)).toBeLessThanOrEqual(maxBytes);
           }

@@ -128,10 +128,26 @@ function outputLines(text: string): readonly string[] {
 }
 
 function partOf(lines: readonly string[], first: number, last: number): readonly string[] {
-  const left = lines.length - first - last;
-  if (left <= 1) return lines;
-  const rest = last === 0 ? [] : lines.slice(-last);
-  return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...rest];
+  const end = lines.length - last;
+  if (end - first <= 1) return lines;
+  const left = end - first + linesNotThere(lines.slice(first, end)) + linesNotKept(lines);
+  return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...lines.slice(end)];
+}
+
+/** Lines that the marks of a cut output stand for (`omittedOutput` in src/context/prompts.ts). */
+function linesNotThere(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => {
+    const [, from, to] = /^\[… left out here: lines (\d{1,15}) to (\d{1,15}) of /.exec(line) ?? [];
+    return from === undefined ? sum : sum + Number(to) - Number(from);
+  }, 0);
+}
+
+/** Lines that a command wrote and that were not kept (src/tools/shell.ts). Its first or its last line says so. */
+function linesNotKept(lines: readonly string[]): number {
+  const found = [lines[0], lines.at(-1)].map((line = "") =>
+    /(\d{1,15}) lines? \(\d+ bytes\) of the output were not kept/.exec(line),
+  );
+  return Number(found.find((match) => match !== null)?.[1] ?? 0);
 }
 
 /** The first and the last lines of an output. */
