@@ -219,6 +219,12 @@ export {
   type GivenAnswer,
   type PostOptions,
 } from "./runtime/api/client.js";
+export {
+  type ClientOption,
+  type ClientRequest,
+  type ClientRunOptions,
+  createClientCheck,
+} from "./runtime/api/client-requests.js";
 export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
 export type { View } from "./runtime/api/iterate.js";
 export {

@@ -15,10 +15,15 @@ export const addServe: Add = (program, terminal, finish) => {
     .option("--host <address>", "the address; any but this machine's own needs a token of yours", "127.0.0.1")
     .option("--socket <path>", "listen on a Unix socket instead")
     .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new one)")
+    .option("--client-options <names>", "run options that clients may set: model,settings.reasoning", commaSeparated)
     .option("--no-work", "only read and post: a worker elsewhere carries the runs out")
     .option("--no-ui", "without the inspector, a page for people")
     .option("--peer-secret-file <path>", "the file with the secret that all processes of the server share (--peers)")
-    .option("--peers <addresses>", "the addresses of the other processes; * stands for a part of a name", addresses)
+    .option(
+      "--peers <addresses>",
+      "the addresses of the other processes; * stands for a part of a name",
+      commaSeparated,
+    )
     .option("--peer-address <address>", "where they reach this one, for example http://10.0.0.5:4111")
     .option("--root <folder>", "the folder to work on (default: this one)");
   addPermissions(addModel(command))
@@ -60,7 +65,7 @@ another browser: it uses the server that runs already, pawl serve included.
     });
 };
 
-function addresses(text: string): readonly string[] {
+function commaSeparated(text: string): readonly string[] {
   return text.split(",").map((one) => one.trim());
 }
 

@@ -7,7 +7,7 @@
  * 3. At most one later invocation of `drive` is pending for the session's next time, however often the session is driven before.
  */
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { AbortOptions, Client } from "../index.js";
+import type { AbortOptions, Client, ClientRequest } from "../index.js";
 import { type DrivePlace, driveFamily } from "./drive.js";
 import {
   type AnswerRequest,
@@ -42,10 +42,14 @@ export type PawlHandlers = {
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
 };
 
-type Place = DrivePlace & { readonly client: Client };
+type Place = DrivePlace & {
+  readonly client: Client;
+  /** Refuses what callers may not decide. @throws PawlError `bad_input` */
+  readonly checkClient: (request: ClientRequest) => void;
+};
 
 export function createHandlers(sdk: RestateSdk, name: string, place: Place): PawlHandlers {
-  const { client } = place;
+  const { client, checkClient } = place;
   const { shared } = sdk.handlers.object;
   const driver = (context: ObjectSharedContext) => context.objectSendClient<PawlHandlers>({ name }, context.key);
 
@@ -80,6 +84,7 @@ export function createHandlers(sdk: RestateSdk, name: string, place: Place): Paw
       const made = context.rand.uuidv4();
       return posted(context, async () => {
         const { input, options = {} } = checkRequest("send", request);
+        checkClient({ input, options });
         return client.session(context.key).send(input, { ...options, runId: options.runId ?? made });
       });
     }),

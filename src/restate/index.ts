@@ -6,7 +6,7 @@
  * happened, so Restate may call `drive` at any time and as often as it likes.
  */
 import type { VirtualObjectDefinition } from "@restatedev/restate-sdk";
-import { createClient, createWorker, PawlError, type Store } from "../index.js";
+import { type ClientOption, createClient, createClientCheck, createWorker, PawlError, type Store } from "../index.js";
 import type { DispatchedAgent } from "./drive.js";
 import { createHandlers, type PawlHandlers } from "./handlers.js";
 import { importRestateSdk, type RestateSdk } from "./sdk.js";
@@ -21,6 +21,11 @@ export type PawlObjectOptions = {
   readonly store: Store;
   /** The agents whose sessions are driven, with those that they reach through handoffs. `engine.agents` fits. */
   readonly agents: readonly DispatchedAgent[];
+  /**
+   * The run options that a request to `send` may have, for example `["model", "settings.reasoning"]`: each replaces what the
+   * agent's author chose. `agent`, `by`, `mode`, `runId` and `skip` are always allowed. Default: none.
+   */
+  readonly clientOptions?: readonly ClientOption[];
   /** The name of the object in Restate. Default: `Pawl`. */
   readonly name?: string;
   /**
@@ -48,13 +53,14 @@ export type PawlObjectOptions = {
  */
 export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObjectDefinition<string, PawlHandlers>> {
   checkOptions(options);
-  const { store, agents, name = "Pawl", graceMs = 60_000 } = options;
+  const { store, agents, clientOptions = [], name = "Pawl", graceMs = 60_000 } = options;
+  const checkClient = createClientCheck(clientOptions);
   // Refuses agents with another store. Each invocation has a worker of its own.
   createWorker({ store, agents });
   const sdk = await importRestateSdk();
   return sdk.object({
     name,
-    handlers: createHandlers(sdk, name, { store, agents, graceMs, client: createClient({ store }) }),
+    handlers: createHandlers(sdk, name, { store, agents, graceMs, checkClient, client: createClient({ store }) }),
     options: {
       // An attempt lasts as long as the run does.
       inactivityTimeout: longestAttemptMs,
@@ -71,6 +77,7 @@ const longestAttemptMs = 7 * 24 * 3_600_000;
 const known: { readonly [Name in keyof PawlObjectOptions]-?: (value: unknown) => boolean } = {
   store: (value) => typeof value === "object" && value !== null,
   agents: Array.isArray,
+  clientOptions: (value) => value === undefined || Array.isArray(value),
   name: (value) => value === undefined || (typeof value === "string" && value !== ""),
   graceMs: (value) => value === undefined || (Number.isFinite(value) && Number(value) >= 0),
 };

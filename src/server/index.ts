@@ -5,6 +5,7 @@ export type { HttpOptions } from "./node-listener.js";
 export type { PeerOptions } from "./peers/peer-options.js";
 export {
   type Action,
+  type AskedRun,
   type AskedSession,
   type Authenticate,
   createToken,

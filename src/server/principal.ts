@@ -4,7 +4,7 @@
  * 1. There is no server without authentication (SEC-1). Ids are never authority (SEC-3).
  * 2. A token is compared by its SHA-256, in constant time.
  */
-import type { SessionInfo } from "../index.js";
+import type { ClientRunOptions, SessionInfo } from "../index.js";
 import { sha256 } from "../platform/hash.js";
 
 /** What a principal may be allowed to do. */
@@ -35,8 +35,21 @@ export type AskedSession = {
   readonly info: SessionInfo | null;
 };
 
+/** What a request that begins a session or a run asks for. Other requests leave it empty. */
+export type AskedRun = {
+  /** The agent that is to have the new session. */
+  readonly agent?: string;
+  /** The run options of the client, all of them among the server's `clientOptions`. Their values were not checked yet. */
+  readonly options?: ClientRunOptions;
+};
+
 /** Says whether a principal may do what it asks. */
-export type May = (principal: Principal, action: Action, session: AskedSession | null) => boolean | Promise<boolean>;
+export type May = (
+  principal: Principal,
+  action: Action,
+  session: AskedSession | null,
+  run: AskedRun,
+) => boolean | Promise<boolean>;
 
 /** The fewest characters of a token: 128 bits in base64url. */
 const shortestToken = 22;

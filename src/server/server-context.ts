@@ -10,7 +10,7 @@ import type { LoneRuns } from "./lone-runs.js";
 import type { OpenCalls } from "./open-calls.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
-import { type Action, type AskedSession, ownSessions, type Principal } from "./principal.js";
+import { type Action, type AskedRun, type AskedSession, ownSessions, type Principal } from "./principal.js";
 import type { ReadingAgent } from "./reading-agent.js";
 import type { Keys } from "./secret.js";
 import { ServerError } from "./server-error.js";
@@ -65,13 +65,14 @@ export async function sessionFor(
   principal: Principal,
   action: Action,
   id: string,
+  run: AskedRun = {},
 ): Promise<ReadSession> {
   const session = isId(id) ? context.client.session(id) : null;
   const summary = session === null ? null : await context.settings.store.describe(id);
   if (session === null || summary === null) throw noSession(id);
   const asked = { id, info: await sessionInfo(context.settings.store, summary) };
   if (!(await isAllowed(context, principal, "read", asked))) throw noSession(id);
-  if (action !== "read" && !(await isAllowed(context, principal, action, asked)))
+  if (action !== "read" && !(await isAllowed(context, principal, action, asked, run)))
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
   return { session, summary, asked };
 }
@@ -86,8 +87,9 @@ export async function isAllowed(
   principal: Principal,
   action: Action,
   session: AskedSession | null,
+  run: AskedRun = {},
 ): Promise<boolean> {
-  return settings.may === null ? ownSessions(principal, session) : settings.may(principal, action, session);
+  return settings.may === null ? ownSessions(principal, session) : settings.may(principal, action, session, run);
 }
 
 /** A copy without secrets. */

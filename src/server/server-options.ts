@@ -1,7 +1,16 @@
 /**
  * The options of a server, checked, and their defaults.
  */
-import { type Agent, createRedaction, type Engine, type Redact, type Store } from "../index.js";
+import {
+  type Agent,
+  type ClientOption,
+  type ClientRequest,
+  createClientCheck,
+  createRedaction,
+  type Engine,
+  type Redact,
+  type Store,
+} from "../index.js";
 import { checkNames, misconfigured } from "./option-checks.js";
 import { type PeerOptions, type Peers, peersOf } from "./peers/peer-options.js";
 import { type Authenticate, byToken, isToken, type May } from "./principal.js";
@@ -85,6 +94,13 @@ type Common = {
    */
   readonly may?: May;
   /**
+   * The run options that clients may set in `POST /v1/sessions` and `POST /v1/sessions/:id/runs`, for example
+   * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose, so whoever may begin a run may,
+   * with `systemPrompt`, have the agent do anything. Others are refused with `bad_input`. `may` sees those that are allowed.
+   * Default: none.
+   */
+  readonly clientOptions?: readonly ClientOption[];
+  /**
    * Signs what clients bring back: at least 32 characters, the same in all processes and after a restart. Default: that of
    * `peers`, else made from the token; without either, cookies of pages and open calls of MCP do not outlive the process.
    */
@@ -146,6 +162,8 @@ export type ServerSettings = {
   readonly work: boolean;
   readonly authenticate: Authenticate;
   readonly may: May | null;
+  /** Refuses what clients may not decide. @throws PawlError `bad_input` */
+  readonly checkClient: (request: ClientRequest) => void;
   readonly secret: string | undefined;
   readonly basePath: string;
   readonly hosts: readonly string[] | undefined;
@@ -177,7 +195,20 @@ const defaultLimits: Required<ServerLimits> = {
 };
 
 const optionNames: ReadonlySet<string> = new Set([
-  ...["store", "agents", "engine", "work", "token", "authenticate", "may", "basePath", "hosts", "origins", "limits"],
+  ...[
+    "store",
+    "agents",
+    "engine",
+    "work",
+    "token",
+    "authenticate",
+    "may",
+    "clientOptions",
+    "basePath",
+    "hosts",
+    "origins",
+    "limits",
+  ],
   ...["secret", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "ui"],
 ]);
 
@@ -209,6 +240,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     work: options.work ?? true,
     authenticate: authenticationOf(options),
     may: options.may ?? null,
+    checkClient: createClientCheck(options.clientOptions ?? []),
     secret: options.secret ?? options.peers?.secret ?? options.token,
     basePath,
     hosts: options.hosts?.map((host) => host.toLowerCase()),

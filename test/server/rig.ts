@@ -78,6 +78,7 @@ export type RigOptions = Partial<
     | "heartbeatMs"
     | "abortWhenAlone"
     | "secret"
+    | "clientOptions"
     | "redact"
   >
 > & {

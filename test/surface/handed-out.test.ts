@@ -102,6 +102,7 @@ const functions = {
     "TaskComplete",
     "addUsage",
     "createPluginManager",
+    "createClientCheck",
     "createRedaction",
     "guard",
     "createWorker",

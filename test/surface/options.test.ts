@@ -34,6 +34,7 @@ const noServer = { query: () => Promise.reject(new Error("There is no server."))
 const calls: { readonly [name: string]: () => unknown } = {
   createAgent: () => createAgent({ model, ...(wrong as object) }),
   createClient: () => createClient({ store, ...(wrong as object) }),
+  createClientCheck: () => pawl.createClientCheck(["unknwn"] as never),
   createEngine: () => createEngine({ agents: [], ...(wrong as object) }),
   createWorker: () => createWorker({ store, agents: [], ...(wrong as object) }),
   createPluginManager: () => pawl.createPluginManager([{ name: "p", version: "1", setup() {}, ...(wrong as object) }]),

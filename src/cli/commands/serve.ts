@@ -8,7 +8,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Agent, type Engine, PawlError, type Store } from "../../index.js";
+import { type Agent, type ClientOption, type Engine, PawlError, type Store } from "../../index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
@@ -34,6 +34,7 @@ export type ServeOptions = DriveOptions & {
   readonly ui?: boolean;
   readonly root?: string;
   readonly peers?: readonly string[];
+  readonly clientOptions?: readonly string[];
   readonly peerAddress?: string;
   readonly peerSecretFile?: string;
 };
@@ -64,6 +65,8 @@ export async function serve(
     token,
     log,
     ui,
+    // The server refuses other names.
+    clientOptions: (options.clientOptions ?? []) as readonly ClientOption[],
     ...secret,
     ...hostsFor(options),
     ...peersFor(options),

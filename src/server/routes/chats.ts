@@ -150,9 +150,10 @@ async function beginOrJoin(
 ): Promise<PostedSession> {
   const present = await chatSession(asked, context, chat, agent);
   if (present !== null) return present;
-  if (!(await isAllowed(context, asked.principal, "begin", null)))
+  const named = agentFor(context, agent);
+  if (!(await isAllowed(context, asked.principal, "begin", null, { agent: named })))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return postedSession(asked.principal, context, sessionIdOf(asked.principal, chat), agentFor(context, agent));
+  return postedSession(asked.principal, context, sessionIdOf(asked.principal, chat), named);
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */

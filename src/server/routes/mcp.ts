@@ -113,7 +113,7 @@ function hostFor({ principal }: Asked, context: ServerContext, { leaving }: Open
     agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
     async openSession(agent, sessionId): Promise<CalledSession> {
       if (sessionId === undefined) {
-        if (!(await isAllowed(context, principal, "begin", null)))
+        if (!(await isAllowed(context, principal, "begin", null, { agent })))
           throw new ServerError("forbidden", "You may not begin sessions here.");
         return postedSession(principal, context, randomText(16), agent);
       }

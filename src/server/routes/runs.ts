@@ -5,10 +5,10 @@
 import type { AnswerOptions, ApprovalDecision, ClientSession } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
-import { type ServerContext, sessionFor, shown } from "../server-context.js";
+import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { flag, json, objectOf, oneOf, text, whole } from "../shape.js";
-import { postOptions, postOptionsIn } from "./post-options.js";
+import { runOptions, runOptionsIn } from "./run-options.js";
 
 export const runRoutes: readonly Route[] = [
   {
@@ -22,7 +22,7 @@ export const runRoutes: readonly Route[] = [
       {
         input: json("A text, parts, or user messages."),
         mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "reject"),
-        options: postOptions,
+        options: runOptions,
       },
       ["input"],
     ),
@@ -59,6 +59,7 @@ export const runRoutes: readonly Route[] = [
     gives: { 204: "taken" },
     async handle({ principal, params, body }, context) {
       const { session } = await sessionFor(context, principal, "steer", params.id ?? "");
+      runOptionsIn({ input: body.input }, context.settings);
       const { input, skip } = body as { readonly input: string; readonly skip?: "unstarted" };
       await session.steer(input, { by: principal.id, ...(skip === undefined ? {} : { skip }) });
       return { status: 204, bytes: null };
@@ -129,15 +130,14 @@ export const runRoutes: readonly Route[] = [
 ];
 
 async function send({ request, principal, params, body }: Asked, context: ServerContext) {
-  const { session, summary } = await sessionFor(context, principal, "run", params.id ?? "");
-  const { input, mode, options } = body as {
-    readonly input: string;
-    readonly mode?: "queue" | "steer" | "reject";
-    readonly options?: unknown;
-  };
+  const options = runOptionsIn(body, context.settings);
+  const { session, summary, asked } = await sessionFor(context, principal, "run", params.id ?? "", { options });
+  const { input, mode } = body as { readonly input: string; readonly mode?: "queue" | "steer" | "reject" };
+  if (mode === "steer" && !(await isAllowed(context, principal, "steer", asked, { options })))
+    throw new ServerError("forbidden", `You may not do this in session ${asked.id} (steer).`);
   const key = request.headers.get("idempotency-key");
   const sent = await session.send(input, {
-    ...postOptionsIn(options),
+    ...options,
     by: principal.id,
     ...(mode === undefined ? {} : { mode }),
     ...(key === null ? {} : { runId: key }),

@@ -19,7 +19,7 @@ import { ServerError } from "../server-error.js";
 import { sessionInfo } from "../session-info.js";
 import { json, objectOf, oneOf, text, whole } from "../shape.js";
 import { cursorOf, sessionPlaceIn } from "./paging.js";
-import { postOptions, postOptionsIn } from "./post-options.js";
+import { runOptions, runOptionsIn } from "./run-options.js";
 
 const statuses = [
   ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
@@ -61,7 +61,7 @@ export const sessionRoutes: readonly Route[] = [
       {
         agent: text("The name of the agent.", 200),
         input: json("A text, parts, or user messages."),
-        options: postOptions,
+        options: runOptions,
         sessionId: text("An id of your own. It needs the scope admin.", 200),
       },
       ["agent", "input"],
@@ -89,8 +89,9 @@ export const sessionRoutes: readonly Route[] = [
     ofSession: true,
     about: "Deletes a session and all its data, unless it is held or its run is under way.",
     gives: { 204: "deleted" },
-    async handle({ params }, { settings }) {
-      await settings.store.delete(params.id ?? "", { now: Date.now() });
+    async handle({ principal, params }, context) {
+      const { asked } = await sessionFor(context, principal, "delete", params.id ?? "");
+      await context.settings.store.delete(asked.id, { now: Date.now() });
       return { status: 204, bytes: null };
     },
   },
@@ -196,10 +197,10 @@ export async function inList(store: Store, summary: SessionSummary, info: Sessio
 }
 
 async function begin({ request, principal, body }: Asked, context: ServerContext) {
-  const { agent, input, options, sessionId } = body as {
+  const options = runOptionsIn(body, context.settings);
+  const { agent, input, sessionId } = body as {
     readonly agent: string;
     readonly input: string;
-    readonly options?: unknown;
     readonly sessionId?: string;
   };
   const { agents, client } = context;
@@ -213,7 +214,7 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
       "forbidden",
       "A session id of your own needs the scope admin. Leave it out for a random one.",
     );
-  if (!(await isAllowed(context, principal, "begin", null)))
+  if (!(await isAllowed(context, principal, "begin", null, { agent, options })))
     throw new ServerError("forbidden", "You may not begin sessions here.");
   const key = request.headers.get("idempotency-key");
   const id = sessionId ?? (key === null ? randomText(16) : idFor(principal, key));
@@ -225,9 +226,7 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
   const own = { ...(key === null ? {} : { runId: key }), ...rootOf(agents.get(agent)) };
-  const { runId } = await client
-    .session(id)
-    .send(input, { ...postOptionsIn(options), agent, by: principal.id, ...own });
+  const { runId } = await client.session(id).send(input, { ...options, agent, by: principal.id, ...own });
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }
 

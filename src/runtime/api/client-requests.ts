@@ -1,0 +1,139 @@
+/**
+ * What a client may ask for when it sends input to somebody else's agent.
+ *
+ * The options of a run go before those of the agent, so each of them is a decision of the agent's author. A client that
+ * reaches an agent over a network may set only those that the author names.
+ */
+import type { ModelSettings } from "../../core/data/model-settings.js";
+import { nearestName } from "../../core/data/nearest-name.js";
+import { PawlError } from "../../errors.js";
+import type { PostOptions } from "./client.js";
+
+/** The options of a run with which an author's choices can be replaced. */
+export type ClientRunOptions = Pick<
+  PostOptions,
+  | "systemPrompt"
+  | "activeTools"
+  | "toolChoice"
+  | "interactive"
+  | "providerOptions"
+  | "model"
+  | "settings"
+  | "output"
+  | "stopWhen"
+>;
+
+/** A run option that clients may set. `settings.reasoning` is one setting of the model calls, `settings` is all of them. */
+export type ClientOption = keyof ClientRunOptions | `settings.${keyof ModelSettings}`;
+
+const optionNames: { readonly [Name in keyof ClientRunOptions]-?: true } = {
+  systemPrompt: true,
+  activeTools: true,
+  toolChoice: true,
+  interactive: true,
+  providerOptions: true,
+  model: true,
+  settings: true,
+  output: true,
+  stopWhen: true,
+};
+
+const settingNames: { readonly [Name in keyof ModelSettings]-?: true } = {
+  temperature: true,
+  topP: true,
+  topK: true,
+  maxOutputTokens: true,
+  stopSequences: true,
+  seed: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  reasoning: true,
+};
+
+const clientOptionNames: readonly string[] = [
+  ...Object.keys(optionNames),
+  ...Object.keys(settingNames).map((name) => `settings.${name}`),
+];
+
+/** Who sends the request, and how it is delivered. These replace nothing that an author has decided. */
+const deliveryNames: ReadonlySet<string> = new Set(["agent", "by", "mode", "runId", "skip"]);
+
+/** What a client has sent, before any of it was checked. */
+export type ClientRequest = {
+  /** The input of the run. */
+  readonly input: unknown;
+  /** The options of the run, as an object. */
+  readonly options?: unknown;
+};
+
+/**
+ * Makes the check of an endpoint through which clients send input to your agents. The check throws a PawlError `bad_input`
+ * for every run option that is not in the list, and for `providerMetadata` of the input's parts unless `providerOptions` is
+ * allowed. It checks no values: `send` does. The server and `pawlObject` use it for their option `clientOptions`.
+ * @throws PawlError `bad_configuration` for an unknown name
+ *
+ * @example
+ * ```ts
+ * const check = createClientCheck(["settings.reasoning"]);
+ * const { input, options } = JSON.parse(body);
+ * check({ input, options });
+ * await session.send(input, { ...options, by: user.id });
+ * ```
+ */
+export function createClientCheck(allowed: readonly ClientOption[]): (request: ClientRequest) => void {
+  if (!Array.isArray(allowed)) throw misconfigured("The allowed client options must be an array of names.");
+  for (const name of allowed as readonly unknown[]) checkName(name);
+  const names: ReadonlySet<string> = new Set(allowed);
+  return ({ input, options }) => {
+    const refused = refusedOption(options, names);
+    if (refused !== null)
+      throw new PawlError("bad_input", `Clients may not set the run option ${refused} here. ${mayBeSet(allowed)}`);
+    if (!names.has("providerOptions") && hasMetadata(input))
+      throw new PawlError(
+        "bad_input",
+        `The input has a part with providerMetadata. Clients may not set it here, because it holds options for the model's provider (providerOptions). ${mayBeSet(allowed)}`,
+      );
+  };
+}
+
+function checkName(name: unknown): void {
+  if (typeof name === "string" && clientOptionNames.includes(name)) return;
+  const near = typeof name === "string" ? nearestName(name, clientOptionNames) : undefined;
+  const hint = near === undefined ? "" : ` Do you mean ${near}?`;
+  throw misconfigured(
+    `Clients cannot be allowed the run option ${JSON.stringify(String(name).slice(0, 100))}.${hint} The names are ${clientOptionNames.join(", ")}.`,
+  );
+}
+
+function misconfigured(message: string): PawlError {
+  return new PawlError("bad_configuration", message);
+}
+
+function mayBeSet(allowed: readonly ClientOption[]): string {
+  return `They may set ${allowed.length === 0 ? "none" : allowed.join(", ")}. The author of the service decides that with clientOptions.`;
+}
+
+function refusedOption(options: unknown, allowed: ReadonlySet<string>): string | null {
+  for (const [name, value] of Object.entries(Object(options))) {
+    if (allowed.has(name) || deliveryNames.has(name)) continue;
+    if (name !== "settings") return JSON.stringify(name.slice(0, 100));
+    const setting = Object.keys(Object(value)).find((one) => !allowed.has(`settings.${one}`));
+    if (setting !== undefined || !isObject(value)) return JSON.stringify(`settings.${setting ?? ""}`.slice(0, 100));
+  }
+  return null;
+}
+
+/** The input is a list of parts, or of messages that have parts. */
+function hasMetadata(input: unknown): boolean {
+  return listOf(input).some((one) =>
+    [one, ...listOf(Object(one).parts)].some((part) => Object.hasOwn(Object(part), "providerMetadata")),
+  );
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,31 @@
+/**
+ * The options of a run that may come over the wire, if the server's `clientOptions` allows them. `ClientSession.send` checks
+ * their values.
+ */
+import type { ClientRunOptions } from "../../index.js";
+import type { ServerSettings } from "../server-options.js";
+import { flag, json, objectOf, text } from "../shape.js";
+
+export const runOptions = objectOf({
+  systemPrompt: text("Takes the place of the agent's.", 100_000),
+  activeTools: json("The names of the tools that the model may use."),
+  toolChoice: json("Whether the model may, must or must not call tools."),
+  interactive: flag("False: calls that would ask somebody are denied."),
+  providerOptions: json("Options for the model's provider."),
+  model: text("One of the agent's models, by its name."),
+  settings: json("Settings of the model calls."),
+  output: json("The JSON Schema of the answer."),
+  stopWhen: json("Stop conditions."),
+});
+
+/**
+ * The options of a body. The cast trusts the library, which checks the values.
+ * @throws PawlError `bad_input` for options that clients of this server may not set
+ */
+export function runOptionsIn(
+  { input, options = {} }: { readonly input?: unknown; readonly options?: unknown },
+  { checkClient }: ServerSettings,
+): ClientRunOptions {
+  checkClient({ input, options });
+  return options as ClientRunOptions;
+}
