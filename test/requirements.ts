@@ -81,7 +81,7 @@ const rows = {
   "FIN-8":
     "Before a run completes by the model or the done tool, `beforeStop` hooks may return a message that keeps it going (unfinished work), at most `maxStopPreventions` times (3); never past a limit.",
   "FIN-9":
-    "Provider pauses (`pause_turn`, provider-run calls without a result) go on with the next model call, counted as steps.",
+    "Provider pauses (`pause_turn`, provider-run calls without a result in an incomplete answer) go on with the next model call, counted as steps, at most 20 in a row.",
   "FIN-10":
     "What was streamed before an abort stays: the text, without half calls, is committed with the abort, shown, and marked as cut.",
   "FIN-11":

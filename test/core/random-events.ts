@@ -303,6 +303,7 @@ function modelEvent(state: State, chance: Chance): EventBody {
     ...at,
     message: { role: "assistant", parts: randomParts(chance) },
     finishReason: chance.once(8) ? { unified, raw: "pause_turn" } : { unified },
+    ...(chance.once(6) ? { ending: chance.pick(["complete", "unclear"]) } : {}),
     usage,
   };
 }

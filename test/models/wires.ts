@@ -119,7 +119,7 @@ export function geminiContent(parts: readonly object[]): WireReply {
 }
 
 /** Chat completions: a chunk for each delta. */
-export function chatCompletion(deltas: readonly object[], finishReason: "stop" | "tool_calls"): WireReply {
+export function chatCompletion(deltas: readonly object[], finishReason: string): WireReply {
   const common = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_790_000_000, model: "m" };
   const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
   const chunk = (delta: object, finish: string | null = null, more: object = {}) =>

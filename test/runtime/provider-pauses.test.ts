@@ -105,6 +105,34 @@ describe("a provider's pause", () => {
     },
   );
 
+  test.each(bothStores)("is no part of a complete answer: text and a finish reason end the run, on $name", ({ open }) =>
+    withStore(open, async (store) => {
+      const answer = anthropicMessage("end_turn", [search, text("A pawl is a catch.")]);
+      const { agent, server } = await start([answer, thanks], { store });
+      expect(await agent.run("What is a pawl?", { sessionId: "s" })).toMatchObject({
+        status: "completed",
+        reason: "stop",
+        text: "A pawl is a catch.",
+        steps: 1,
+      });
+      expect((await agent.session("s").replay()).difference).toBeNull();
+      expect(await agent.run("Thanks.", { sessionId: "s" })).toMatchObject({ text: "You're welcome." });
+      // No provider accepts a call of its own without a result.
+      expect(JSON.stringify(saidIn(server.bodies[1]))).not.toContain("server_tool_use");
+    }),
+  );
+
+  test.each([
+    ["pause_turn", pauses],
+    ["a call without a result", anthropicMessage("end_turn", [search])],
+  ])("that never ends fails the run after 21 requests: %s", verifies("FIN-9"), async (_, reply) => {
+    const { agent, server } = await start(Array.from({ length: 30 }, () => reply));
+    const result = await agent.run("What is a pawl?");
+    expect(result).toMatchObject({ status: "failed", reason: "model_error", error: { code: "provider" } });
+    expect(result).toHaveProperty("error.message", expect.stringContaining("paused its turn 21 times in a row"));
+    expect(server.bodies).toHaveLength(21);
+  });
+
   test("without any open call is one, too", verifies("FIN-9"), async () => {
     const { agent } = await start([anthropicMessage("pause_turn", [search, found]), goesOn]);
     expect(await agent.run("What is a pawl?")).toMatchObject({ status: "completed", steps: 2 });
@@ -243,7 +271,8 @@ async function requestsOfLongTalk(words: number): Promise<readonly ModelRequest[
         yield { kind: "tool-result", id: call(step), name: "search", output: { type: "text", text: said } };
       if (step % 4 !== 0 && step < 24)
         yield { kind: "tool-call", id: `echo_${step}`, name: "echo", input: JSON.stringify({ step }) };
-      yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
+      const finishReason = { unified: "stop", ...(step % 4 === 0 && { raw: "pause_turn" }) } as const;
+      yield { kind: "done", finishReason, usage: {} };
     },
   };
   const summariser = createScriptedModel(() => ({ text: "Much was said." }), { id: "summariser" });

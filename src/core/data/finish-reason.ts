@@ -1,5 +1,11 @@
 /** The finish reasons that come from outside: a provider, a recording, another library. */
-import { type AssistantMessage, type FinishReason, openProviderCalls } from "./message.js";
+import {
+  type AssistantMessage,
+  type FinishReason,
+  openProviderCalls,
+  toolCallsOf,
+  untrimmedTextOf,
+} from "./message.js";
 
 const known: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
   "stop",
@@ -18,7 +24,26 @@ export function unifiedReason(reason: unknown): FinishReason["unified"] {
 /** Words of providers for an answer that is to be continued: Anthropic interrupts a long turn of its own tools. */
 const pauses: ReadonlySet<unknown> = new Set(["pause_turn"]);
 
-/** Whether the provider interrupted its turn. It goes on once it is sent the conversation again (FIN-9). */
-export function isPaused({ raw }: FinishReason, message: AssistantMessage): boolean {
-  return pauses.has(raw) || openProviderCalls(message).length > 0;
+/**
+ * How an answer ended, where its finish reason alone would mislead:
+ *
+ * - `complete`: the provider's turn is over, although a call that the provider ran has no result.
+ * - `unclear`: the finish reason is unknown, so the calls of the answer are not run.
+ */
+export type AnswerEnding = "complete" | "unclear";
+
+/** What the log says about the end of an answer. Undefined if the finish reason says it all. */
+export function endingOf({ unified, raw }: FinishReason, message: AssistantMessage): AnswerEnding | undefined {
+  if (pauses.has(raw)) return undefined;
+  if (unified === "other") return toolCallsOf(message).length > 0 ? "unclear" : undefined;
+  if (unified !== "stop" || openProviderCalls(message).length === 0) return undefined;
+  return untrimmedTextOf(message).trim() === "" ? undefined : "complete";
+}
+
+/**
+ * Whether the provider interrupted its turn. It continues when it is sent the conversation again (FIN-9).
+ * @param ending undefined also in logs of 0.1, where every provider call without a result was a pause
+ */
+export function isPaused({ raw }: FinishReason, message: AssistantMessage, ending: AnswerEnding | undefined): boolean {
+  return pauses.has(raw) || (ending !== "complete" && openProviderCalls(message).length > 0);
 }

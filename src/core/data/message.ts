@@ -246,7 +246,7 @@ export type ModelFailure = {
   readonly statusCode?: number;
   /**
    * The provider's code, or one of Pawl's own: `empty_response` of an answer that is complete and empty, `guard_tripped` if a guard ended
-   * the call, `nothing_listens` of a request to an address of this machine where no server listens.
+   * the call, `paused_too_often` if a provider paused its turn again and again, `nothing_listens` of a request to an address of this machine where no server listens.
    */
   readonly code?: string;
   /** The wait that the provider asked for, in milliseconds. */
@@ -269,6 +269,9 @@ export const emptyResponse = "empty_response";
 
 /** The failure code of a model call that a guard ended. */
 export const guardTripped = "guard_tripped";
+
+/** The failure code if a provider pauses its turn again and again and never finishes it. */
+export const pausedTooOften = "paused_too_often";
 
 /** The failure code of a request to an address of this machine where no server listens. */
 export const nothingListens = "nothing_listens";

@@ -1,6 +1,7 @@
 /**
  * The events of a model call: how it is prepared, how the conversation is made smaller before it, and how its attempts end.
  */
+import type { AnswerEnding } from "../data/finish-reason.js";
 import type { AssistantMessage, Fault, FinishReason, Json, ModelFailure, Usage, UserMessage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
@@ -143,6 +144,8 @@ export type ModelEventBody =
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** The context window ended the message, and nothing can be done about it. */
       readonly cut?: "context";
+      /** How the answer ended, where its finish reason alone would mislead. */
+      readonly ending?: AnswerEnding;
       /** What the provider could not do of what was asked. */
       readonly warnings?: readonly string[];
     })

@@ -65,16 +65,17 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
   };
   if (state.purpose === "summary") return finishRun(run, "max_steps");
   const calls = toolCallsOf(event.message);
-  const cut = cutOf(event);
+  const cut = cutOf(event, calls.length > 0);
+  const paused = isPaused(event.finishReason, event.message, event.ending);
   if (calls.length > 0)
     return enterCalls(
       run,
       calls.map((call) => call.name),
       cut,
-      isPaused(event.finishReason, event.message),
+      paused,
     );
   if (state.stopping !== null) return finishRun(run, state.stopping.reason);
-  if (cut === null && isPaused(event.finishReason, event.message)) return nextStep(run, "unpause", event.at);
+  if (cut === null && paused) return nextStep(run, "unpause", event.at);
   const steered = state.queue.some((queued) => queued.kind === "steer");
   if (steered && (cut === null || cut === "length")) return nextStep(run, "step", event.at);
   if (cut !== null) return afterCut(run, cut, event.at);
@@ -82,8 +83,9 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
   return state.limits.requireDoneTool === true ? nextStep(run, "remind", event.at) : finishRun(run, "stop");
 }
 
-function cutOf({ finishReason: { unified }, cut }: EventOf<"model_finished">): Cut | null {
+function cutOf({ finishReason: { unified }, cut, ending }: EventOf<"model_finished">, hasCalls: boolean): Cut | null {
   if (cut !== undefined) return cut;
+  if (ending === "unclear" && hasCalls) return "unclear";
   return unified === "length" || unified === "content-filter" || unified === "error" ? unified : null;
 }
 

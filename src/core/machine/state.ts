@@ -190,8 +190,8 @@ export type RunState = SessionState & {
  */
 export type Purpose = "step" | "continue" | "unpause" | "remind" | "summary";
 
-/** Why a message was cut. The calls of a cut message are not run. */
-export type Cut = "length" | "context" | "content-filter" | "error";
+/** Why a message was cut. `unclear`: its finish reason is unknown. The calls of a cut message are not run. */
+export type Cut = "length" | "context" | "content-filter" | "error" | "unclear";
 
 /** No run has begun yet. */
 export type Idle = SessionState & { readonly status: "idle" };

@@ -124,7 +124,8 @@ export function withoutHandoff(run: RunState): RunState {
 }
 
 /**
- * The next state after a cut answer. At the output limit the model is asked to go on, at most `maxContinuations` times.
+ * The next state after a cut answer. At the output limit the model is asked to continue, and after an unknown finish reason
+ * it may ask for its calls again: both together at most `maxContinuations` times.
  */
 export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
   switch (cut) {
@@ -139,6 +140,11 @@ export function afterCut(run: RunState, cut: Cut, at: number): Preparing {
       return finishRun(run, "content_filter");
     case "error":
       return finishRun(run, "model_error");
+    case "unclear": {
+      const continuations = run.counters.continuations + 1;
+      if (continuations > run.limits.maxContinuations) return finishRun(run, "model_error");
+      return nextStep({ ...run, counters: { ...run.counters, continuations } }, "step", at);
+    }
   }
 }
 

@@ -29,6 +29,9 @@ export function surplusCallsText(requested: number, limit: number): string {
   return `${requested} calls were asked for at once, and ${limit} may be; ask again for what is still needed`;
 }
 
+/** Why the calls of an answer with an unknown finish reason are not run. */
+export const unclearEndText = "the message that asked for it ended with an unknown finish reason";
+
 /** Why a call is skipped if a steer said so. */
 export const skippedBySteerText = "the user sent new directions before it started";
 
@@ -53,7 +56,7 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
     case "skipped":
       return `Error: Skipped: ${cause ?? "another call of this step ended the run"}. The call was not run.`;
     case "not_run":
-      return "Error: Not run: the message that asked for it was cut.";
+      return `Error: Not run: ${cause === unclearEndText ? cause : "the message that asked for it was cut"}.`;
     case "aborted":
       return "Error: Aborted before it started. The call was not run.";
     case "interrupted":

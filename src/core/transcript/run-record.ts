@@ -28,6 +28,8 @@ export type RunRecord = {
   purpose: Purpose;
   /** The entry that prepared the present model call. */
   preparedSeq: number;
+  /** The first of the steps in a row that only continue a turn that the provider paused. */
+  pausedSince: number | null;
   /** The last prompt to continue an answer or to call the done tool: its step and its entry. */
   lastPrompt: { readonly modelCallIndex: number; readonly seq: number } | null;
   /** The entry with the first part of the present answer: a model's message, or the start of the run. */
@@ -123,6 +125,7 @@ export function noteHooks(run: RunRecord, hooks: readonly HookRecord[]): void {
 /** A process that reads the log from a compaction on does not know of the attempts before. */
 export function forgetAttempts(run: RunRecord): void {
   run.cutOff = null;
+  run.pausedSince = null;
   run.failedAttempts = null;
   run.stepUsage = { modelCallIndex: 0, usage: {} };
 }

@@ -29,7 +29,7 @@ import { compact, noteSummary, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
 import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
-import { approvedText, finishedStepsText, handoffText, refusalText } from "./loop-prompts.js";
+import { approvedText, finishedStepsText, handoffText, refusalText, unclearEndText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
@@ -197,6 +197,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
     compacted: null,
     purpose: "step",
     preparedSeq: seq,
+    pausedSince: null,
     lastPrompt: null,
     answer: "",
     last: null,
@@ -228,6 +229,8 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   run.purpose = event.purpose;
   run.preparedSeq = seq;
   run.cutOff = null;
+  if (event.purpose !== "unpause" || transcript.calls.size > 0) run.pausedSince = null;
+  else run.pausedSince ??= event.modelCallIndex;
   transcript.shownResults.budget = event.resultBytes;
   run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
@@ -296,6 +299,8 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   if (run.purpose === "summary") return void noteSummary(transcript, run, seq);
   transcript.calls = callRecords(event.runId, event.modelCallIndex, message);
   run.lastCall = countCalls(transcript.calls, seq, run.limits.maxToolCallsPerStep, run.lastCall);
+  if (event.ending === "unclear")
+    for (const call of transcript.calls.values()) call.cause = { seq, text: unclearEndText };
   show(transcript, seq, message);
   // The count is of what was sent. Another list than the conversation says nothing of the conversation's size.
   if (transcript.sentList === null)

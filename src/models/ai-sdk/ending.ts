@@ -14,13 +14,35 @@ export type Ending = { readonly finishReason: FinishReason; readonly failure?: M
 export function endingOf(value: unknown): Ending {
   if (!isObject(value)) throw new MalformedPart("finish", "finishReason");
   const raw = typeof value.raw === "string" ? value.raw : undefined;
-  const unified = unifiedReason(value.unified);
+  const unified = knownWords(unifiedReason(value.unified), raw);
   const finishReason: FinishReason = { unified, ...(raw !== undefined && { raw }) };
   if (value.unified === "interrupted" || (unified === "other" && raw === undefined)) {
     return { finishReason, failure: cutShort };
   }
   if (unified !== "error") return { finishReason };
   return { finishReason, failure: { ...endedWithError, ...(raw !== undefined && { code: raw }) } };
+}
+
+/**
+ * Words that servers with OpenAI's interface pass on from other interfaces, and that the client packages do not know. Without
+ * them, calls of such an answer would not run.
+ */
+const words: { readonly [word: string]: "stop" | "tool-calls" } = {
+  tool_use: "tool-calls",
+  tool_call: "tool-calls",
+  tool_calls: "tool-calls",
+  function_call: "tool-calls",
+  end_turn: "stop",
+  stop_sequence: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop: "stop",
+};
+
+function knownWords(unified: FinishReason["unified"], raw: string | undefined): FinishReason["unified"] {
+  if (unified !== "other" || raw === undefined) return unified;
+  const word = raw.toLowerCase();
+  return Object.hasOwn(words, word) ? (words[word] ?? unified) : unified;
 }
 
 export function usageOf(value: unknown): Usage {

@@ -4,7 +4,7 @@
 
 import { withCost } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
-import { isPaused } from "../../core/data/finish-reason.js";
+import { endingOf, isPaused } from "../../core/data/finish-reason.js";
 import {
   type AssistantMessage,
   emptyResponse,
@@ -13,6 +13,7 @@ import {
   guardTripped,
   type ModelFailure,
   type ProviderMetadata,
+  pausedTooOften as pausedTooOftenCode,
   toolCallsOf,
   type Usage,
 } from "../../core/data/message.js";
@@ -187,6 +188,8 @@ function settle(
   // Key by key: each spread in a literal is a walk over its keys.
   if (assembly.resends > 0) finished.resends = assembly.resends;
   if (isFull) finished.cut = "context";
+  const ending = endingOf(finishReason, message);
+  if (ending !== undefined) finished.ending = ending;
   if (providerMetadata !== undefined) finished.providerMetadata = providerMetadata;
   if (warnings !== null) finished.warnings = warnings;
   return finished;
@@ -249,7 +252,25 @@ function isTooLong(
   return byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
 }
 
-/** Why an answer is not taken: the provider says that it failed, or it is empty (FIN-5). */
+/** How often in a row a provider may be asked to continue its turn (FIN-9). Anthropic runs up to ten of its tools each time. */
+const mostPauses = 20;
+
+const pausedTooOften: Refusal = {
+  failure: {
+    kind: "provider",
+    code: pausedTooOftenCode,
+    message: `The provider paused its turn ${mostPauses + 1} times in a row and never finished it.`,
+  },
+  next: { type: "give_up", reason: "model_error" },
+};
+
+/** How many model calls in a row have only continued a paused turn, the present one included. */
+function continuationsOf({ state, transcript }: EffectContext): number {
+  const since = transcript.run?.pausedSince ?? null;
+  return since === null || !("modelCallIndex" in state) ? 0 : state.modelCallIndex - since + 1;
+}
+
+/** Why an answer is not taken: the provider says that it failed, never finishes, or gave nothing (FIN-5). */
 function refusalOf(
   message: AssistantMessage,
   finishReason: FinishReason,
@@ -264,8 +285,11 @@ function refusalOf(
   const hasContent = message.parts.some(
     (part) => part.type !== "reasoning" && !(part.type === "text" && part.text.trim() === ""),
   );
-  // A provider may pause before it says anything.
-  if (message.parts.length > 0 && isPaused(finishReason, message)) return undefined;
+  if (isPaused(finishReason, message, endingOf(finishReason, message))) {
+    if (calls === 0 && continuationsOf(context) >= mostPauses) return pausedTooOften;
+    // A provider may pause before it says anything.
+    if (message.parts.length > 0) return undefined;
+  }
   // Another finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
   if (hasContent || (unified !== "stop" && unified !== "tool-calls")) return undefined;
   return {
