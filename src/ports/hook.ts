@@ -219,8 +219,8 @@ export type Hook = {
   readonly timeoutMs?: number;
   /**
    * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it.
-   * `closed`: the tool call is blocked, the tool's output is withheld, or the step fails with `hook_failed`. Default:
-   * `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, else `open`.
+   * `closed`: the tool call is blocked, the tool's output is withheld, the answer is refused (`beforeStop`), or the step
+   * fails with `hook_failed`. Default: `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, else `open`.
    */
   readonly onFailure?: "open" | "closed";
   /** Called before a run's first step. It may change the input, or refuse the run. */

@@ -132,6 +132,26 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
     },
   );
 
+  const broken: readonly (readonly [string, Partial<Hook>, string])[] = [
+    [
+      "beforeStop that throws",
+      { beforeStop: () => Promise.reject(new Error("broken")) },
+      "failed at beforeStop: broken",
+    ],
+    ["beforeStop that hangs", { timeoutMs: 1, beforeStop: () => new Promise(() => {}) }, "failed at beforeStop"],
+    ["beforeStop that returns anything", { beforeStop: (() => 7) as never }, "failed at beforeStop"],
+    ["afterStep that throws", { afterStep: () => Promise.reject(new Error("broken")) }, "failed at afterStep: broken"],
+  ];
+  test.each(broken)("is refused by a %s and fails closed", async (_, points, why) => {
+    const hook: Hook = { name: "bad", onFailure: "closed", ...points };
+    const { result, events, agent } = await runWith([{ text: "It is swordfish." }, { text: "Hi." }], { hooks: [hook] });
+    expect(result).toMatchObject({ ...refusal, error: { code: "hook_failed" } });
+    expect(result).toHaveProperty("error.message", expect.stringContaining(why));
+    expect(JSON.stringify([result, events])).not.toContain("swordfish");
+    expect(await agent.session("s").messages()).toEqual([user("Tell me")]);
+    expect((await agent.session("s").replay()).difference).toBeNull();
+  });
+
   test("is in no result while the hook still thinks and the process shuts down", async () => {
     const asked = deferred();
     const slow: Hook = {

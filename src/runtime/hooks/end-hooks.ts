@@ -32,11 +32,11 @@ export function* callBeforeStop(
 ): Coroutine<StopVerdict> {
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
-  if (afterStep?.failure !== undefined) return failedBy(afterStep.failure, state, earlier);
+  if (afterStep?.failure !== undefined) return withheldBy(afterStep.failure, state, context, earlier);
   if (context.parts.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
   const beforeStop = yield* callHooks(beforeStopCall(state, context), context, cancellation);
   const records = [...earlier, ...beforeStop.records];
-  if (beforeStop.failure !== undefined) return failedBy(beforeStop.failure, state, records);
+  if (beforeStop.failure !== undefined) return withheldBy(beforeStop.failure, state, context, records);
   const verdict = beforeStop.value;
   switch (verdict.type) {
     case "ends":
@@ -46,7 +46,7 @@ export function* callBeforeStop(
       return { type: "instead", event: { type: "steered", source: "before_stop", input, ...hookRecords(records) } };
     }
     case "refused":
-      return { type: "instead", event: refusalOf(verdict.why, state, context, records) };
+      return { type: "instead", event: refusalOf("output_refused", verdict.why, state, context, records) };
   }
 }
 
@@ -57,13 +57,14 @@ function mayGoOn(state: Finishing, { now }: EffectContext): boolean {
 }
 
 function refusalOf(
+  code: "output_refused" | "hook_failed",
   message: string,
   { runId, seq }: Finishing,
   { transcript }: EffectContext,
   records: readonly HookRecord[],
 ): EventBody {
   const reason = "output_refused";
-  const fault = { code: reason, message, retryable: false };
+  const fault = { code, message, retryable: false };
   const refusedSeq = transcript.run?.answerSeq ?? seq;
   return { type: "run_finished", runId, reason, fault, refusedSeq, ...hookRecords(records) };
 }
@@ -97,12 +98,14 @@ function beforeStopCall(state: Finishing, context: EffectContext): HookCall<Answ
   };
 }
 
-function failedBy(message: string, { runId }: Finishing, records: readonly HookRecord[]): StopVerdict {
-  const fault = { code: "hook_failed", message, retryable: false };
-  return {
-    type: "instead",
-    event: { type: "run_finished", runId, reason: "hook_failed", fault, ...hookRecords(records) },
-  };
+/** A hook with `onFailure: "closed"` failed. Nothing has judged the answer, so it is refused. */
+function withheldBy(
+  message: string,
+  state: Finishing,
+  context: EffectContext,
+  records: readonly HookRecord[],
+): StopVerdict {
+  return { type: "instead", event: refusalOf("hook_failed", message, state, context, records) };
 }
 
 /** Whether any hook is called after a run has ended. */
