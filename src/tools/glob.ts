@@ -9,12 +9,13 @@ import { assertLength, maxPatternCharacters } from "./input-bounds.js";
 
 /**
  * A step of a compiled pattern. A letter is a code point. `within` takes any letter but a slash, `any` takes every
- * letter. The others take none: they go on at each of `to`.
+ * letter, `member` one of a set of bytes. The others take none: they go on at each of `to`.
  */
-type Step =
+export type Step =
   | { readonly takes: "letter"; readonly letter: number }
   | { readonly takes: "within" }
   | { readonly takes: "any" }
+  | { readonly takes: "member"; readonly members: Uint8Array }
   | { readonly takes: "nothing"; readonly to: readonly number[] }
   | { readonly takes: "end" };
 
@@ -28,7 +29,7 @@ export function compileGlob(pattern: string): (path: string) => boolean {
   assertLength("The pattern", pattern, maxPatternCharacters);
   const whole = pattern.replace(/^\.\//, "").replace(/\/$/, "/**");
   const steps = compile(whole.includes("/") ? whole : `**/${whole}`);
-  return (path) => matches(steps, path);
+  return (path) => matchesSteps(steps, path);
 }
 
 /** A pattern on its way to steps. */
@@ -149,7 +150,8 @@ function closedBraces(letters: readonly string[]): ReadonlySet<number> {
   return closed;
 }
 
-function matches(steps: readonly Step[], path: string): boolean {
+/** Whether the steps take the whole path. */
+export function matchesSteps(steps: readonly Step[], path: string): boolean {
   let now = reach(steps, [0]);
   for (const character of path) {
     const letter = character.codePointAt(0) ?? 0;
@@ -169,6 +171,8 @@ function takes(step: Step | undefined, letter: number): boolean {
       return letter !== slash;
     case "any":
       return true;
+    case "member":
+      return step.members[letter] === 1;
     default:
       return false;
   }

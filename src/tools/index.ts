@@ -24,6 +24,7 @@ export {
 export { defineTool, type InputOf } from "./define.js";
 export { createFetchTool, type FetchToolOptions } from "./fetch-url.js";
 export { createFileTools, type FileToolsOptions } from "./file-tools.js";
+export { type FindFilesOptions, findFiles } from "./find-files.js";
 export type { ProcessFate } from "./process-identity.js";
 export { detectSandbox, type Sandbox } from "./sandbox.js";
 export { createShellTool, type ShellToolOptions } from "./shell.js";

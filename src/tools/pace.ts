@@ -20,10 +20,15 @@ export type Pace = () => Promise<void>;
 export function createPace(signal: AbortSignal): Pace {
   return async () => {
     signal.throwIfAborted();
-    if (performance.now() - turnStart < turnMs) return;
+    if (!isTurnOver()) return;
     await nextTurn();
     signal.throwIfAborted();
   };
+}
+
+/** Whether the next call of a pace waits. Loops over many small things ask first, because a call alone costs a promise. */
+export function isTurnOver(): boolean {
+  return performance.now() - turnStart >= turnMs;
 }
 
 let turnStart = 0;

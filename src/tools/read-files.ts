@@ -7,7 +7,15 @@ import { maxPathCharacters, maxPatternCharacters } from "./input-bounds.js";
 import { createPace } from "./pace.js";
 import { inFolder, type Root, resolveInRoot } from "./root.js";
 import { countLines, type Media, readTextFile, startOfLine, textOrThrow } from "./text-file.js";
-import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
+import {
+  filterByPattern,
+  ignoredNote,
+  type LeftOut,
+  maxDepth,
+  maxEntriesWalked,
+  nothingLeftOut,
+  walk,
+} from "./walk.js";
 
 const maxLineCharacters = 2000;
 
@@ -27,7 +35,7 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
     name: "list_files",
     description:
       "Lists files under a folder, sorted, one path a line; folders end with a slash and are listed only with `depth`. " +
-      "`.git` and `node_modules` are left out, and links are not followed.",
+      "What Git ignores, `.git` and `node_modules` are left out unless `all` is set, and links are not followed.",
     input: {
       type: "object",
       properties: {
@@ -46,7 +54,7 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
           minimum: 1,
           description: "Levels of folders to go into; 1 is the folder's own entries. Default: all.",
         },
-        all: { type: "boolean", description: "Goes into .git and node_modules too." },
+        all: { type: "boolean", description: "Lists what Git ignores, and goes into .git and node_modules too." },
         limit: { type: "integer", minimum: 1, maximum: 10_000, description: "Default 1000." },
       },
       additionalProperties: false,
@@ -61,24 +69,21 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
   const place = await resolveInRoot(root, path);
   const fits = filterByPattern(place, pattern);
   const shown: string[] = [];
-  const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
+  const leftOut = nothingLeftOut();
   let [total, characters] = [0, 0];
   await inFolder(root, place, async (folder) => {
-    for await (const found of walk(
-      folder,
-      place,
-      { depth, all, pace: createPace(signal), mayReach: root.mayReach },
-      leftOut,
-    )) {
-      if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;
-      if (!fits(found)) continue;
-      total += 1;
-      if (shown.length >= limit || characters > maxShownCharacters) continue;
-      shown.push(found.kind === "folder" ? `${found.shown}/` : found.shown);
-      characters += found.shown.length + 1;
-    }
+    const options = { depth, all, root: root.path, pace: createPace(signal), mayReach: root.mayReach };
+    for await (const entries of walk(folder, place, options, leftOut))
+      for (const found of entries) {
+        if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;
+        if (!fits(found)) continue;
+        total += 1;
+        if (shown.length >= limit || characters > maxShownCharacters) continue;
+        shown.push(found.kind === "folder" ? `${found.shown}/` : found.shown);
+        characters += found.shown.length + 1;
+      }
   });
-  const notes = notesOn(leftOut);
+  const notes = notesOn(leftOut, total === 0);
   if (total === 0)
     return `No files${pattern === undefined ? "" : ` that fit ${pattern}`} in ${place.shown === "." ? "the root" : place.shown}${notes}.`;
   const noun = depth === undefined || pattern !== undefined ? "file" : "entry";
@@ -86,9 +91,10 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
   return `${shown.join("\n")}\n(${counted(total, noun)}${cut}${notes})`;
 }
 
-function notesOn({ tooMany, tooDeep }: LeftOut): string {
-  const many = tooMany ? `, among the first ${maxEntriesWalked} entries` : "";
-  return `${many}${tooDeep > 0 ? `; folders below ${maxDepth} levels left out` : ""}`;
+function notesOn(leftOut: LeftOut, isAlone: boolean): string {
+  const many = leftOut.tooMany ? `, among the first ${maxEntriesWalked} entries` : "";
+  const deep = leftOut.tooDeep > 0 ? `; folders below ${maxDepth} levels left out` : "";
+  return `${many}${deep}${ignoredNote(leftOut, isAlone)}`;
 }
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };

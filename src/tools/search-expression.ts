@@ -8,6 +8,7 @@
  *    so. Between matches the event loop gets its turn.
  */
 import { assertLength } from "./input-bounds.js";
+import type { SearchFilter } from "./search-filter.js";
 import { cutAround, type LineSearch, type SearchOptions } from "./search-text.js";
 
 /** The longest regular expression. */
@@ -23,9 +24,13 @@ const maxWork = 1_000_000;
 const workOfPiece = 50_000;
 
 /**
+ * @param filter lines that do not pass it are not compared with the expression
  * @throws Error if the expression is too long, too large or not valid
  */
-export async function prepareExpression({ text, ignoreCase, wholeWord }: SearchOptions): Promise<LineSearch> {
+export async function prepareExpression(
+  { text, ignoreCase, wholeWord }: SearchOptions,
+  filter: SearchFilter | null,
+): Promise<LineSearch> {
   assertLength("The regular expression", text, maxExpressionCharacters);
   if (estimatedSize(text) > maxSize) throw tooLarge();
   // The library is large, and most searches are literal.
@@ -43,7 +48,7 @@ export async function prepareExpression({ text, ignoreCase, wholeWord }: SearchO
   const expression = compile();
   const size = expression.programSize();
   if (size > maxSize) throw tooLarge();
-  return createLineSearch(expression, size);
+  return createLineSearch(expression, size, filter);
 }
 
 function tooLarge(): Error {
@@ -71,7 +76,7 @@ type Expression = {
   matcher(text: string): { find(): boolean; start(): number };
 };
 
-function createLineSearch(expression: Expression, size: number): LineSearch {
+function createLineSearch(expression: Expression, size: number, filter: SearchFilter | null): LineSearch {
   const longest = Math.floor(maxWork / size);
   return async (text, { pace, most, onMatch }) => {
     let [lines, cutLines, work] = [0, 0, 0];
@@ -81,11 +86,12 @@ function createLineSearch(expression: Expression, size: number): LineSearch {
       const lineEnd = feed === -1 ? text.length : text[feed - 1] === "\r" && feed > lineStart ? feed - 1 : feed;
       if (lineEnd - lineStart > longest) cutLines += 1;
       const searched = text.slice(lineStart, Math.min(lineEnd, lineStart + longest));
-      if (expression.test(searched)) {
+      const isCompared = filter === null || filter.mayBeInLine(searched);
+      if (isCompared && expression.test(searched)) {
         lines += 1;
         if (lines <= most) onMatch({ line, text: cutAround(text, { at: lineStart + placeIn(searched), lineStart }) });
       }
-      work += size * (searched.length + 1);
+      work += isCompared ? size * (searched.length + 1) : searched.length;
       // Of a long line, most may have been passed over without a match.
       if (work >= workOfPiece || next - lineStart >= workOfPiece) {
         work = 0;

@@ -4,18 +4,32 @@
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import { type Folder, statIn } from "./folder.js";
+import { createFolderChain } from "./folder-chain.js";
 import { assertLength, maxPathCharacters, maxPatternCharacters, maxSearchCharacters } from "./input-bounds.js";
-import { createPace, type Pace } from "./pace.js";
-import { type FilePosition, inFolder, inFolderOf, type MayReach, type Root, resolveInRoot } from "./root.js";
+import { createPace, isTurnOver, type Pace } from "./pace.js";
+import { filesWithText, findRipgrep, type ListedFile, pathOf } from "./ripgrep.js";
+import { type FilePosition, inFolder, inFolderOf, type Root, resolveInRoot } from "./root.js";
+import { type Scanned, scanFile, scanSmall } from "./scan-file.js";
 import { maxExpressionCharacters, prepareExpression } from "./search-expression.js";
-import { type LineSearch, prepareSearch, type SearchOptions } from "./search-text.js";
-import { type FileContent, readTextIn, textOrThrow } from "./text-file.js";
-import { filterByPattern, type LeftOut, maxDepth, maxEntriesWalked, walk } from "./walk.js";
+import { createSearchFilter, type SearchFilter } from "./search-filter.js";
+import { countLinesWith, type LineCount, type LineSearch, prepareSearch, type SearchOptions } from "./search-text.js";
+import { showPath } from "./shown-path.js";
+import { binaryOf, readTextIn, textOf, textOrThrow } from "./text-file.js";
+import {
+  filterByPattern,
+  ignoredNote,
+  type LeftOut,
+  maxDepth,
+  maxEntriesWalked,
+  nothingLeftOut,
+  walk,
+} from "./walk.js";
 
 type SearchInput = SearchOptions & {
   readonly regex?: boolean;
   readonly path?: string;
   readonly pattern?: string;
+  readonly all?: boolean;
   readonly limit?: number;
 };
 
@@ -24,7 +38,7 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
     name: "search_files",
     description:
       "Finds lines that contain a text, taken literally unless `regex` is set. Gives `path:line: text` for each, in the order of the paths. " +
-      "Binary files, files over 16 MiB, `.git` and `node_modules` are left out.",
+      "What Git ignores, `.git` and `node_modules` are left out unless `all` is set; binary files and files over 16 MiB always.",
     input: {
       type: "object",
       properties: {
@@ -44,6 +58,7 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
           description: `The text is a regular expression for a part of one line, as RE2 and Go have them: no look-around, no back references. ${maxExpressionCharacters} characters at most.`,
         },
         ignoreCase: { type: "boolean" },
+        all: { type: "boolean", description: "Searches what Git ignores, .git and node_modules too." },
         wholeWord: { type: "boolean", description: "Not within a longer word." },
         limit: { type: "integer", minimum: 1, maximum: 5000, description: "Lines shown. Default 200." },
       },
@@ -61,11 +76,14 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
   if (/[\r\n]/.test(input.text))
     throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
   const place = await resolveInRoot(root, input.path ?? ".");
+  const filter = createSearchFilter(input);
   const search: Search = {
-    findLines: input.regex === true ? await prepareExpression(input) : prepareSearch(input),
+    input,
+    filter,
+    findLines: input.regex === true ? await prepareExpression(input, filter) : prepareSearch(input),
     limit: input.limit ?? 200,
     pace: createPace(signal),
-    mayReach: root.mayReach,
+    signal,
     tally: {
       shown: [],
       characters: 0,
@@ -75,16 +93,18 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
       cutLines: 0,
       large: 0,
       unreadable: 0,
-      tooDeep: 0,
     },
   };
-  if (await isFolder(root, place)) await inFolder(root, place, (folder) => searchUnder(folder, place, input, search));
+  const leftOut = nothingLeftOut();
+  if (await isFolder(root, place))
+    await inFolder(root, place, (folder) => searchUnder(root, folder, place, search, leftOut));
   else
     await inFolderOf(root, place, async (folder, name) => {
-      const content = await readTextIn(folder, name, place.shown, search.pace);
-      await searchIn(place, textOrThrow(content, place.shown), search);
+      const { text } = textOrThrow(await readTextIn(folder, name, place.shown, search.pace), place.shown);
+      search.tally.searched += 1;
+      await addMatches(place.shown, text, search);
     });
-  return report(input, place, search.tally);
+  return report(place, search, leftOut);
 }
 
 /** The most characters of a result, whatever its limit by lines is. */
@@ -99,14 +119,15 @@ type Tally = {
   cutLines: number;
   large: number;
   unreadable: number;
-  tooDeep: number;
 };
 
 type Search = {
+  readonly input: SearchInput;
+  readonly filter: SearchFilter | null;
   readonly findLines: LineSearch;
   readonly limit: number;
   readonly pace: Pace;
-  readonly mayReach: MayReach;
+  readonly signal: AbortSignal;
   readonly tally: Tally;
 };
 
@@ -115,36 +136,127 @@ async function isFolder(root: Root, place: FilePosition): Promise<boolean> {
   return await inFolderOf(root, place, async (folder, name) => (await statIn(folder, name))?.isDirectory() === true);
 }
 
-async function searchUnder(folder: Folder, place: FilePosition, input: SearchInput, search: Search): Promise<void> {
-  const { pace, tally } = search;
+/** Starting ripgrep takes as long as searching this many small files. */
+const filesBeforeRipgrep = 3_000;
+
+async function searchUnder(
+  root: Root,
+  top: Folder,
+  place: FilePosition,
+  search: Search,
+  leftOut: LeftOut,
+): Promise<void> {
+  const { input, filter, pace } = search;
   const fits = filterByPattern(place, input.pattern);
-  const leftOut: LeftOut = { tooMany: false, tooDeep: 0 };
-  for await (const found of walk(folder, place, { pace, mayReach: search.mayReach }, leftOut)) {
-    if (found.kind !== "file" || !fits(found)) continue;
-    const content = await readTextIn(found.folder, found.name, found.shown, pace).catch((error: unknown) => {
-      if (error instanceof Error) return null;
-      throw error;
-    });
-    if (content === null) tally.unreadable += 1;
-    else await searchIn(found, content, search);
+  const others = createOthers(root, top, place, search);
+  let [count, program]: [number, string | null] = [0, null];
+  try {
+    const options = { pace, root: root.path, mayReach: root.mayReach, all: input.all };
+    for await (const entries of walk(top, place, options, leftOut))
+      for (const found of entries) {
+        if (found.kind !== "file" || !fits(found)) continue;
+        count += 1;
+        if (count === filesBeforeRipgrep && filter !== null) program = findRipgrep(root.path);
+        if (program !== null && filter !== null) {
+          void others.add(program, filter, found);
+          continue;
+        }
+        const small = scanSmall(found.folder, found.name, filter);
+        if (small === "no match") search.tally.searched += 1;
+        else await searchIn(found.shown, await scanFile(found, filter, pace, small), search);
+      }
+    await others.finish();
+  } finally {
+    await others.stop();
   }
   if (leftOut.tooMany)
     throw new Error(`${place.shown} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
-  tally.tooDeep = leftOut.tooDeep;
 }
 
-async function searchIn(
-  { shown }: FilePosition,
-  content: FileContent,
-  { findLines, limit, pace, tally }: Search,
-): Promise<void> {
-  if ("refused" in content) {
-    if (content.refused === "large") tally.large += 1;
+/** ripgrep is given no fewer files than this at a time, unless they are the last. */
+const filesOfBatch = 5_000;
+
+/** Looking at the clock costs more than passing over a file. */
+const filesBetweenLooks = 64;
+
+/**
+ * The files of which ripgrep is asked first. While it works on some, the walk goes on. The files that it names are
+ * searched in the order of the walk.
+ */
+function createOthers(root: Root, top: Folder, place: FilePosition, search: Search) {
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([search.signal, stopping.signal]);
+  const chain = createFolderChain(top, place.relative);
+  let batch: ListedFile[] = [];
+  let asked: Promise<unknown> | null = null;
+  let searched: Promise<void> = Promise.resolve();
+  const start = (program: string, filter: SearchFilter) => {
+    const files = batch;
+    batch = [];
+    const named = filesWithText(program, root.path, files, filter, signal);
+    const forget = () => {
+      asked = null;
+    };
+    asked = named.then(forget, forget);
+    searched = Promise.all([named, searched]).then(async ([paths]) => {
+      for (const [at, file] of files.entries()) {
+        if (at % filesBetweenLooks === 0 && isTurnOver()) await search.pace();
+        const path = pathOf(file.folder, file.name);
+        if (paths.has(path)) await searchIn(showPath(path), await scanNamed(file), search);
+        else search.tally.searched += 1;
+      }
+    });
+    // It is told when the walk has ended.
+    searched.catch(() => {});
+  };
+  const scanNamed = async ({ folder, name }: ListedFile): Promise<Scanned> => {
+    const opened = await chain.open(folder).catch(() => null);
+    return opened === null ? "unreadable" : await scanFile({ folder: opened, name }, search.filter, search.pace);
+  };
+  let last = () => {};
+  return {
+    async add(
+      program: string,
+      filter: SearchFilter,
+      { relative, name, files }: FilePosition & ListedName,
+    ): Promise<void> {
+      const folder = relative === name ? "." : relative.slice(0, -name.length - 1);
+      batch.push({ folder, name, files });
+      last = () => start(program, filter);
+      if (asked === null && batch.length >= filesOfBatch) start(program, filter);
+    },
+    async finish(): Promise<void> {
+      await asked;
+      if (batch.length > 0) last();
+      await searched;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await searched.catch(() => {});
+      await chain.close();
+    },
+  };
+}
+
+type ListedName = Pick<ListedFile, "name" | "files">;
+
+async function searchIn(shown: string, scanned: Scanned, search: Search): Promise<void> {
+  const { tally, limit, pace, input } = search;
+  if (scanned === "large" || scanned === "unreadable") {
+    tally[scanned] += 1;
     return;
   }
   tally.searched += 1;
+  if (scanned === "no match" || binaryOf(scanned) !== null) return;
+  const isFull = tally.shown.length >= limit || tally.characters > maxShownCharacters;
+  const counted = isFull && input.regex !== true ? countLinesWith(scanned, input) : null;
+  if (counted === null) await addMatches(shown, await textOf(scanned, pace), search);
+  else addCounts({ lines: counted, cutLines: 0 }, tally);
+}
+
+async function addMatches(shown: string, text: string, { findLines, limit, pace, tally }: Search): Promise<void> {
   const most = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
-  const found = await findLines(content.text, {
+  const found = await findLines(text, {
     pace,
     most,
     onMatch: ({ line, text }) => {
@@ -154,17 +266,22 @@ async function searchIn(
       tally.characters += match.length + 1;
     },
   });
-  if (found.lines > 0) tally.filesWithMatches += 1;
-  tally.lines += found.lines;
-  tally.cutLines += found.cutLines;
+  addCounts(found, tally);
 }
 
-function report(input: SearchInput, place: FilePosition, tally: Tally): string {
+function addCounts({ lines, cutLines }: LineCount, tally: Tally): void {
+  if (lines > 0) tally.filesWithMatches += 1;
+  tally.lines += lines;
+  tally.cutLines += cutLines;
+}
+
+function report(place: FilePosition, { input, tally }: Search, leftOut: LeftOut): string {
   const notes = [
     ...(tally.cutLines > 0 ? [`; ${counted(tally.cutLines, "line")} searched only at the beginning`] : []),
     ...(tally.large > 0 ? [`; ${counted(tally.large, "file")} over 16 MiB left out`] : []),
     ...(tally.unreadable > 0 ? [`; ${counted(tally.unreadable, "file")} could not be read`] : []),
-    ...(tally.tooDeep > 0 ? [`; folders below ${maxDepth} levels left out`] : []),
+    ...(leftOut.tooDeep > 0 ? [`; folders below ${maxDepth} levels left out`] : []),
+    ignoredNote(leftOut, tally.lines === 0),
   ].join("");
   const searched = counted(tally.searched, "file");
   if (tally.lines === 0)

@@ -45,6 +45,25 @@ export function prepareSearch({ text: sought, ignoreCase, wholeWord = false }: S
   };
 }
 
+/** The longest text that is sought natively: the time is bounded by the product of both lengths. */
+const maxNative = 64;
+const maxNativeBytes = 128 * 1024;
+
+/** The number of lines that contain the text, from the bytes of a file; null if they cannot be counted so. */
+export function countLinesWith(bytes: Buffer, { text, ignoreCase, wholeWord }: SearchOptions): number | null {
+  const isNative = text.length <= maxNative && bytes.length <= maxNativeBytes && !/[\ufffd\p{Cs}]/u.test(text);
+  if (ignoreCase === true || wholeWord === true || !isNative) return null;
+  let lines = 0;
+  for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at)) {
+    lines += 1;
+    at = bytes.indexOf(newline, at);
+    if (at === -1) break;
+  }
+  return lines;
+}
+
+const newline = 10;
+
 function isWord(text: string, at: number, length: number): boolean {
   return !wordCharacter.test(text.charAt(at - 1)) && !wordCharacter.test(text.charAt(at + length));
 }

@@ -40,18 +40,24 @@ export async function readTextIn(folder: Folder, name: string, shown: string, pa
     const stats = await handle.stat();
     if (stats.size > maxFileBytes) return { refused: "large", bytes: stats.size };
     const bytes = await handle.readFile();
-    const mediaType = mediaTypeOf(bytes);
-    if (mediaType !== undefined) return { refused: "binary", bytes: bytes.length, media: { mediaType, bytes } };
-    if (bytes.subarray(0, 8192).includes(0)) return { refused: "binary", bytes: bytes.length };
-    return {
-      text: await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace),
-      isDamaged: !isUtf8(bytes),
-      bytes,
-      stats,
-    };
+    const binary = binaryOf(bytes);
+    if (binary !== null) return binary;
+    return { text: await textOf(bytes, pace), isDamaged: !isUtf8(bytes), bytes, stats };
   } finally {
     await handle.close();
   }
+}
+
+/** Null for text. */
+export function binaryOf(bytes: Buffer): Extract<FileContent, { refused: "binary" }> | null {
+  const mediaType = mediaTypeOf(bytes);
+  if (mediaType !== undefined) return { refused: "binary", bytes: bytes.length, media: { mediaType, bytes } };
+  return bytes.subarray(0, 8192).includes(0) ? { refused: "binary", bytes: bytes.length } : null;
+}
+
+/** Bytes that are not UTF-8 become U+FFFD. */
+export async function textOf(bytes: Buffer, pace: Pace): Promise<string> {
+  return await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace);
 }
 
 /** Of an image or a PDF, by its first bytes. */

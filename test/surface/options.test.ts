@@ -67,6 +67,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   agentsFile: () => tools.agentsFile({ root: ".", ...(wrong as object) }),
   skills: () => tools.skills({ folders: [], ...(wrong as object) }),
   createFileTools: () => tools.createFileTools({ root: ".", ...(wrong as object) }),
+  findFiles: () => tools.findFiles({ root: ".", ...(wrong as object) }),
   createFetchTool: () => tools.createFetchTool(wrong),
   createBackgroundProcesses: () => tools.createBackgroundProcesses(wrong),
   createShellTool: () => tools.createShellTool({ root: ".", ...(wrong as object) }),

@@ -247,7 +247,7 @@ describe("search_files", () => {
       "large.txt": `here${" ".repeat(16 * 1024 * 1024)}`,
     });
     expect(await runTool(createFileTools({ root }), "search_files", { text: "here" })).toBe(
-      "a.txt:1: here\n(1 line in 1 file; 1 file searched; 1 file over 16 MiB left out)",
+      "a.txt:1: here\n(1 line in 1 file; 2 files searched; 1 file over 16 MiB left out)",
     );
   });
 

@@ -1,0 +1,35 @@
+/**
+ * Folders opened one after another, in the order of a walk. Those that the next one has in common stay open.
+ */
+import { type Folder, openInner } from "./folder.js";
+
+export type FolderChain = {
+  /**
+   * Opens a folder by its path from the top. It stays open until the next one is opened.
+   *
+   * @throws ReplacedError if a name on the way is a link; a system error
+   */
+  open(path: string): Promise<Folder>;
+  /** Closes all but the top. */
+  close(): Promise<void>;
+};
+
+/** @param path the path of the top from the root of the tools */
+export function createFolderChain(top: Folder, path: string): FolderChain {
+  const opened: { readonly name: string; readonly folder: Folder }[] = [];
+  const closeFrom = async (count: number) => {
+    while (opened.length > count) await opened.pop()?.folder.handle.close();
+  };
+  return {
+    async open(asked) {
+      const inner = asked === path ? "" : path === "." ? asked : asked.slice(path.length + 1);
+      const names = inner === "" ? [] : inner.split("/");
+      const differs = names.findIndex((name, at) => opened[at]?.name !== name);
+      await closeFrom(differs === -1 ? names.length : differs);
+      for (const name of names.slice(opened.length))
+        opened.push({ name, folder: await openInner(opened.at(-1)?.folder ?? top, name) });
+      return opened.at(-1)?.folder ?? top;
+    },
+    close: () => closeFrom(0),
+  };
+}

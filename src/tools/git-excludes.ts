@@ -1,0 +1,123 @@
+/**
+ * The ignore rules that count for a folder as a whole: the person's own excludes file, those of the repository
+ * (`info/exclude`), and the `.gitignore` files of the folders above it. Git itself is not started, and of the repository's
+ * configuration nothing is read.
+ */
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "./ignore-rules.js";
+
+export type Excludes = {
+  /** The rules in force in the folder, without those of its own `.gitignore`. */
+  readonly rules: IgnoreRules | null;
+  /** The path of the folder as the rules have it: empty, or with a slash at its end. */
+  readonly prefix: string;
+};
+
+const maxFoldersAbove = 64;
+
+/**
+ * @param folder a real path. If rules above ignore the folder itself, they do not count: whoever names it means it.
+ * @param root where `.gitignore` files are looked for first if the folder is in no repository
+ */
+export function excludesAbove(folder: string, root: string): Excludes {
+  const top = repositoryOf(folder) ?? root;
+  const names = relative(top, folder).split(sep).filter(Boolean);
+  let rules: IgnoreRules | null = rulesOfRepository(top, "");
+  let prefix = "";
+  for (const name of names) {
+    rules = withFile(rules, join(top, prefix, ".gitignore"), prefix);
+    if (isIgnored(rules, prefix + name, true)) return { rules: rulesOfPerson(), prefix: "" };
+    prefix += `${name}/`;
+  }
+  return { rules, prefix };
+}
+
+/** The rules of a repository and of the person. @param base the repository's folder: empty, or with a slash at its end */
+export function rulesOfRepository(folder: string, base: string): IgnoreRules | null {
+  const data = gitDataOf(join(folder, ".git"));
+  const person = rulesOfPerson(base);
+  return data === null ? person : withFile(person, join(data, "info/exclude"), base);
+}
+
+function rulesOfPerson(base = ""): IgnoreRules | null {
+  const path = excludesFileOfPerson();
+  const file = path === null ? null : readSmall(path, "follow links");
+  return file === null ? null : addIgnoreRules(null, file, base);
+}
+
+function withFile(rules: IgnoreRules | null, path: string, base: string): IgnoreRules | null {
+  const file = readSmall(path);
+  return file === null ? rules : addIgnoreRules(rules, file, base);
+}
+
+/** The nearest folder at or above this one that holds `.git`. */
+function repositoryOf(root: string): string | null {
+  let folder = root;
+  for (let count = 0; count < maxFoldersAbove; count += 1) {
+    if (isThere(join(folder, ".git"))) return folder;
+    const parent = dirname(folder);
+    if (parent === folder) return null;
+    folder = parent;
+  }
+  return null;
+}
+
+/** The folder of the repository's data. In a worktree or a submodule, `.git` is a file that names it. */
+function gitDataOf(path: string): string | null {
+  const text = readSmall(path)?.toString();
+  if (text === undefined) return isThere(path) ? path : null;
+  const named = /^gitdir: (.+?)\s*$/m.exec(text)?.[1];
+  if (named === undefined) return null;
+  const own = resolve(dirname(path), named);
+  const common = readSmall(join(own, "commondir"))?.toString().trim();
+  return common === undefined || common === "" ? own : resolve(own, common);
+}
+
+/** `core.excludesFile` of the person's own configuration, or Git's default for it. */
+function excludesFileOfPerson(): string | null {
+  const home = process.env.HOME ?? homedir();
+  if (!isAbsolute(home)) return null;
+  const configuration = process.env.XDG_CONFIG_HOME || join(home, ".config");
+  const named = [join(home, ".gitconfig"), join(configuration, "git/config")]
+    .map((path) => excludesFileIn(readSmall(path, "follow links")?.toString() ?? ""))
+    .find((path) => path !== undefined);
+  if (named === undefined) return join(configuration, "git/ignore");
+  return named.startsWith("~/") ? join(home, named.slice(2)) : isAbsolute(named) ? named : null;
+}
+
+function excludesFileIn(text: string): string | undefined {
+  let [section, found]: [string, string | undefined] = ["", undefined];
+  for (const line of text.split(/\r?\n/)) {
+    section = /^\s*\[([^\]]*)\]/.exec(line)?.[1]?.trim().toLowerCase() ?? section;
+    const value = /^\s*excludesfile\s*=\s*("[^"]*"|[^#;]*)/i.exec(line)?.[1];
+    if (section === "core" && value !== undefined) found = value.trim().replace(/^"(.*)"$/, "$1");
+  }
+  return found;
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Null if it is not a file that can be read, or is too large. Reading never waits for a pipe. */
+export function readSmall(path: string, links?: "follow links"): Buffer | null {
+  const noLink = links === undefined ? (constants.O_NOFOLLOW ?? 0) : 0;
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | noLink);
+  } catch {
+    return null;
+  }
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > maxIgnoreBytes) return null;
+    const buffer = Buffer.alloc(stats.size);
+    return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, 0));
+  } catch {
+    return null;
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The rules of `.gitignore` files, as Git reads them: its `wildmatch`, byte by byte. Git itself is not started.
+ *
+ * The rules of a folder may be a stranger's, so no regular expression is made of them. A path is compared in at most the
+ * length of the pattern times the length of the path (glob.ts), and the number of rules is bounded.
+ */
+import { matchesSteps, type Step } from "./glob.js";
+
+/** A rule that compares a name or a path: both are byte strings, one character for each byte. */
+type IgnoreRule = {
+  readonly isException: boolean;
+  readonly onlyFolders: boolean;
+  /** Whether the last name is compared, or the path from the rule's folder on. */
+  readonly compares: "name" | "path";
+  readonly fits: (subject: string) => boolean;
+};
+
+/** The rules of one file. Those of `above` count where none of these fits. */
+export type IgnoreRules = {
+  readonly rules: readonly IgnoreRule[];
+  /** The folder of the file as a byte string: empty, or with a slash at its end. */
+  readonly base: string;
+  readonly above: IgnoreRules | null;
+};
+
+const maxRules = 5_000;
+const maxPatternBytes = 1_000;
+
+/** The largest ignore file that is read. */
+export const maxIgnoreBytes = 256 * 1024;
+
+/** @param base the folder of the file: empty, or with a slash at its end */
+export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base: string): IgnoreRules {
+  const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
+    .toString("latin1")
+    .replace(/^\xef\xbb\xbf/, "");
+  const rules = text
+    .split("\n", maxRules)
+    .filter((line) => line.length <= maxPatternBytes && !line.startsWith("#"))
+    .map((line) => withoutTrailingSpaces(line.replace(/\r$/, "")))
+    .filter((line) => line !== "")
+    .map(ruleOf);
+  return { rules, base: bytesOf(base), above };
+}
+
+/** Whether Git ignores what has this path. The folders above it are not looked at. The last rule that fits counts. */
+export function isIgnored(rules: IgnoreRules | null, path: string, isFolder: boolean): boolean {
+  if (rules === null) return false;
+  const bytes = bytesOf(path);
+  const name = bytes.slice(bytes.lastIndexOf("/") + 1);
+  for (let list: IgnoreRules | null = rules; list !== null; list = list.above) {
+    if (!bytes.startsWith(list.base)) continue;
+    const inner = bytes.slice(list.base.length);
+    const last = list.rules.findLast(
+      ({ onlyFolders, compares, fits }) => (isFolder || !onlyFolders) && fits(compares === "name" ? name : inner),
+    );
+    if (last !== undefined) return !last.isException;
+  }
+  return false;
+}
+
+/** One character for each byte of UTF-8. */
+function bytesOf(text: string): string {
+  return onlyAscii.test(text) ? text : Buffer.from(text).toString("latin1");
+}
+
+const onlyAscii = /^[\x00-\x7f]*$/;
+
+/** A space that a backslash precedes stays. */
+function withoutTrailingSpaces(line: string): string {
+  let end = 0;
+  for (let at = 0; at < line.length; at += 1) {
+    const isEscape = line[at] === "\\";
+    if (isEscape) at += 1;
+    if (isEscape || line[at] !== " ") end = at + 1;
+  }
+  return line.slice(0, end);
+}
+
+function ruleOf(line: string): IgnoreRule {
+  const isException = line.startsWith("!");
+  const pattern = isException ? line.slice(1) : line;
+  const onlyFolders = pattern.endsWith("/");
+  const path = onlyFolders ? pattern.slice(0, -1) : pattern;
+  const kind = { isException, onlyFolders };
+  if (!path.includes("/")) return { ...kind, compares: "name", fits: matcherOf(path) };
+  return { ...kind, compares: "path", fits: matcherOf(path.replace(/^\//, "")) };
+}
+
+function matcherOf(pattern: string): (subject: string) => boolean {
+  const plain = pattern.search(/[*?[\\]/);
+  if (plain === -1) return (subject) => subject === pattern;
+  if (/^\*[^*?[\\/]*$/.test(pattern)) {
+    const end = pattern.slice(1);
+    return (subject) => subject.endsWith(end) && !subject.includes("/");
+  }
+  const steps = stepsOf(pattern, plain);
+  if (steps === null) return () => false;
+  const beginning = pattern.slice(0, plain);
+  return (subject) => subject.startsWith(beginning) && matchesSteps(steps, subject);
+}
+
+/**
+ * Null for a pattern that fits nothing.
+ *
+ * @param plain the length of the beginning without wildcards. Git compares it apart, so that `**` directly after it counts as
+ *   if it stood at the start
+ */
+function stepsOf(pattern: string, plain: number): readonly Step[] | null {
+  const steps: Step[] = [];
+  for (let at = 0; at < pattern.length; ) {
+    const letter = pattern[at] ?? "";
+    if (letter === "*") at = addStars(steps, pattern, at, at === plain || pattern[at - 1] === "/");
+    else if (letter === "?") {
+      steps.push({ takes: "within" });
+      at += 1;
+    } else if (letter === "[") {
+      const found = classAt(pattern, at + 1);
+      if (found === null) return null;
+      steps.push(found.step);
+      at = found.next;
+    } else {
+      const literal = letter === "\\" ? pattern[at + 1] : letter;
+      if (literal === undefined) return null;
+      steps.push({ takes: "letter", letter: literal.charCodeAt(0) });
+      at += letter === "\\" ? 2 : 1;
+    }
+  }
+  steps.push({ takes: "end" });
+  return steps;
+}
+
+/** Returns the position after a run of stars. */
+function addStars(steps: Step[], pattern: string, at: number, startsName: boolean): number {
+  let end = at;
+  while (pattern[end] === "*") end += 1;
+  const rest = pattern.slice(end, end + 2);
+  const crosses = end - at > 1 && startsName && (rest === "" || rest.startsWith("/") || rest === "\\/");
+  const isOptional = crosses && rest.startsWith("/");
+  const start = steps.length;
+  if (isOptional) steps.push({ takes: "nothing", to: [start + 1, start + 5] });
+  const run = steps.length;
+  steps.push({ takes: "nothing", to: [run + 1, run + 3] }, { takes: crosses ? "any" : "within" });
+  steps.push({ takes: "nothing", to: [run] });
+  if (!isOptional) return end;
+  steps.push({ takes: "letter", letter: slash });
+  return end + 1;
+}
+
+const slash = 47;
+
+type Class = { readonly step: Step; readonly next: number };
+
+/** Reads a class such as `[a-z]` from the position after its bracket on. Null if it does not end, or is not valid. */
+function classAt(pattern: string, from: number): Class | null {
+  const isExcept = pattern[from] === "!" || pattern[from] === "^";
+  const first = isExcept ? from + 1 : from;
+  const members = new Uint8Array(256);
+  const add = (start: number, end: number) => void (start <= end && members.fill(1, start, end + 1));
+  let [at, before] = [first, 0];
+  while (at === first || pattern[at] !== "]") {
+    const named = /^\[:([^\]]*):\]/.exec(pattern.slice(at, at + 30));
+    if (named !== null) {
+      const ranges = namedClasses.get(named[1] ?? "");
+      if (ranges === undefined) return null;
+      for (const [start = 0, end = start] of ranges) add(start, end);
+      [at, before] = [at + named[0].length, 0];
+      continue;
+    }
+    const isRange = pattern[at] === "-" && before !== 0 && at + 1 < pattern.length && pattern[at + 1] !== "]";
+    if (isRange) at += 1;
+    if (pattern[at] === "\\") at += 1;
+    const unit = pattern.charCodeAt(at);
+    if (Number.isNaN(unit)) return null;
+    add(isRange ? before : unit, unit);
+    [at, before] = [at + 1, isRange ? 0 : unit];
+  }
+  for (let unit = 0; isExcept && unit < members.length; unit += 1) members[unit] = members[unit] === 1 ? 0 : 1;
+  members[slash] = 0;
+  return { step: { takes: "member", members }, next: at + 1 };
+}
+
+const [upper, lower, digit] = [
+  [65, 90],
+  [97, 122],
+  [48, 57],
+] as const;
+
+/** The ranges of bytes of the named classes, as in `[[:digit:]]`. */
+const namedClasses: ReadonlyMap<string, readonly (readonly number[])[]> = new Map([
+  ["alnum", [upper, lower, digit]],
+  ["alpha", [upper, lower]],
+  ["blank", [[9], [32]]],
+  ["cntrl", [[0, 31], [127]]],
+  ["digit", [digit]],
+  ["graph", [[33, 126]]],
+  ["lower", [lower]],
+  ["print", [[32, 126]]],
+  [
+    "punct",
+    [
+      [33, 47],
+      [58, 64],
+      [91, 96],
+      [123, 126],
+    ],
+  ],
+  ["space", [[9, 13], [32]]],
+  ["upper", [upper]],
+  ["xdigit", [digit, [65, 70], [97, 102]]],
+]);
