@@ -2,6 +2,8 @@
  * The clients of model providers. The command line brings some of them, so that a first command needs no other package. The others are
  * packages that the person installs.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { PawlError } from "../index.js";
 import { type ImportedModule, importInstalledPackage } from "../models/index.js";
 import { installCommand } from "./installation.js";
@@ -23,6 +25,12 @@ export async function importClient(packageName: string): Promise<ImportedModule>
   if (found !== undefined) return found;
   throw new PawlError(
     "missing_package",
-    `The model needs the package ${packageName}, which is not installed. Install it: ${installCommand(packageName)}`,
+    `The model needs the package ${packageName}, which is not installed with Pawl.${unusedCopy(packageName)} Install it: ${installCommand(packageName)}`,
   );
+}
+
+/** A package of the folder is code that nobody has trusted. */
+function unusedCopy(packageName: string): string {
+  const isInFolder = existsSync(join("node_modules", packageName, "package.json"));
+  return isInFolder ? " The copy in this folder is not used, because a folder's packages are not trusted." : "";
 }

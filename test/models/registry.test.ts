@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/core/data/message.js";
 import { importInstalledPackage } from "../../src/models/registry/import-package.js";
 import { knownProviders } from "../../src/models/registry/providers.js";
@@ -143,7 +143,7 @@ describe("packages", () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
   });
 
-  function project(files: { readonly [path: string]: string }): void {
+  function project(files: { readonly [path: string]: string }): string {
     const folder = mkdtempSync(join(tmpdir(), "pawl-models-"));
     folders.push(folder);
     for (const [path, text] of Object.entries(files)) {
@@ -151,18 +151,44 @@ describe("packages", () => {
       writeFileSync(join(folder, path), text);
     }
     process.chdir(folder);
+    return folder;
+  }
+
+  function linkTo(file: string): string {
+    const folder = mkdtempSync(join(tmpdir(), "pawl-models-"));
+    folders.push(folder);
+    symlinkSync(file, join(folder, "linked"));
+    return join(folder, "linked");
+  }
+
+  function runAs(program: string): void {
+    const [node = "", before = ""] = process.argv;
+    process.argv.splice(0, 2, node, program);
+    onTestFinished(() => void process.argv.splice(0, 2, node, before));
   }
 
   test("are found beside this one", async () => {
     expect(await importInstalledPackage("@ai-sdk/openai")).toHaveProperty("createOpenAI");
   });
 
-  test("are found in the working directory's project", async () => {
-    project({
-      "node_modules/@acme/models/package.json": '{ "name": "@acme/models", "type": "module", "exports": "./index.js" }',
-      "node_modules/@acme/models/index.js": "export const createAcme = () => 7;",
-    });
-    expect(await importInstalledPackage("@acme/models")).toHaveProperty("createAcme");
+  const acme = (text: string) => ({
+    "node_modules/@acme/models/package.json": '{ "name": "@acme/models", "type": "module", "exports": "./index.js" }',
+    "node_modules/@acme/models/index.js": text,
+  });
+
+  test("are found beside the program that runs, also through a link to it", async () => {
+    const folder = project({ ...acme("export const createAcme = () => 7;"), "bin/program.js": "" });
+    process.chdir(tmpdir());
+    for (const program of [join(folder, "bin/program.js"), linkTo(join(folder, "bin/program.js"))]) {
+      runAs(program);
+      expect(await importInstalledPackage("@acme/models")).toHaveProperty("createAcme");
+    }
+  });
+
+  test("of the working directory are not loaded", verifies("SEC-17"), async () => {
+    const folder = project(acme('import { writeFileSync } from "node:fs"; writeFileSync("loaded", "");'));
+    expect(await importInstalledPackage("@acme/models")).toBeUndefined();
+    expect(existsSync(join(folder, "loaded"))).toBe(false);
   });
 
   test("are missing where they are nowhere", async () => {
@@ -170,10 +196,12 @@ describe("packages", () => {
   });
 
   test("that do not load are not taken for missing", async () => {
-    project({
+    const folder = project({
+      "program.js": "",
       "node_modules/@acme/broken/package.json": '{ "name": "@acme/broken", "main": "./index.cjs" }',
       "node_modules/@acme/broken/index.cjs": 'require("@acme/not-there");',
     });
+    runAs(join(folder, "program.js"));
     await expect(importInstalledPackage("@acme/broken")).rejects.toThrow("@acme/not-there");
   });
 });

@@ -37,7 +37,7 @@ export type ChooseOptions = {
   readonly fetch?: typeof globalThis.fetch;
   /** Milliseconds to wait for local servers; all are asked at the same time. Default: 1,000. */
   readonly timeoutMs?: number;
-  /** How a provider's package is loaded. Default: from where Pawl is installed. */
+  /** How a provider's package is loaded. Default: from beside Pawl, else from beside the program. */
   readonly importPackage?: ImportPackage;
   /** Looks up names. Default: a registry of the known providers. */
   readonly registry?: ModelRegistry;

@@ -1,8 +1,12 @@
 /**
- * Imports packages that the user has installed: beside this package, else in the project of the working directory.
+ * Imports optional packages that the user has installed: beside Pawl, else beside the program that is running.
+ *
+ * The working directory is not looked at. It may be a folder that somebody else wrote, and a package is code that runs
+ * with all rights of this process and with its keys.
  */
+import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** The exports of a package. */
@@ -11,13 +15,28 @@ export type ImportedModule = { readonly [name: string]: unknown };
 /** Imports a package by its name; undefined if it is not installed. */
 export type ImportPackage = (packageName: string) => Promise<ImportedModule | undefined>;
 
-/** Imports a package that is installed where Pawl is. */
+/**
+ * Imports a package that is installed beside Pawl, or beside the program that is running (`process.argv[1]`). The
+ * packages of the working directory are not used. Returns undefined if the package is not installed.
+ */
 export async function importInstalledPackage(packageName: string): Promise<ImportedModule | undefined> {
-  for (const from of [import.meta.url, join(process.cwd(), "index.js")]) {
+  for (const from of [import.meta.url, ...mainFiles()]) {
     const file = findPackage(packageName, from);
     if (file !== undefined) return (await import(pathToFileURL(file).href)) as ImportedModule;
   }
   return undefined;
+}
+
+/** The program's file, as it was started and where it really is: package managers link programs. */
+function mainFiles(): readonly string[] {
+  const [, program] = process.argv;
+  if (program === undefined || !isAbsolute(program)) return [];
+  try {
+    return [...new Set([program, realpathSync(program)])];
+  } catch {
+    // It is an argument of "node --eval", not a file.
+    return [];
+  }
 }
 
 function findPackage(packageName: string, from: string): string | undefined {

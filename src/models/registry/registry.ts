@@ -22,7 +22,7 @@ export type RegistryOptions = {
   readonly providers?: { readonly [name: string]: ModelProvider };
   /** The source of keys and addresses. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
-  /** How provider packages are imported. Default: from beside this package, else from the working directory. */
+  /** How provider packages are imported. Default: from beside Pawl, else from beside the program. */
   readonly importPackage?: ImportPackage;
   /**
    * Used to ask servers of one's own for a model's context window. Default: a `fetch` that opens a connection for each
