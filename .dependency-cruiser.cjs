@@ -114,7 +114,7 @@ module.exports = {
         pathNot: [
           "^src/cli/provider-clients[.]ts$",
           "^src/cli/conversation/((change|markdown)-lines|highlight|session-page)[.]ts$",
-          "^src/cli/permissions/shell-line[.]ts$",
+          "^src/cli/permissions/(shell|loose)-line[.]ts$",
           "^src/tools/search-expression[.]ts$",
           "^src/platform/web/hash[.]ts$",
           "^src/inspector/",
@@ -142,7 +142,7 @@ module.exports = {
       comment: "Pawl brings these packages: scripts/clients.mjs bundles them",
       severity: "error",
       from: {
-        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight|session-page)|permissions/shell-line)|tools/search-expression)[.]ts$",
+        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight|session-page)|permissions/(shell|loose)-line)|tools/search-expression)[.]ts$",
       },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],

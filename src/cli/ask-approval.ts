@@ -8,7 +8,6 @@ import { callTitle } from "./conversation/call-lines.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import { type KeptScope, keepRule } from "./permissions/keep.js";
-import { offersFor } from "./permissions/offers.js";
 import type { Permissions } from "./permissions/permissions.js";
 import { promptLine } from "./prompt-line.js";
 import { recoveryAnswers } from "./recovery-answers.js";
@@ -121,7 +120,7 @@ async function keepOffered(
   context: AskContext,
 ): Promise<boolean> {
   const { terminal, agent, sessionId, permissions, interruptions } = context;
-  const offered = await offersFor({ name, input }, { isSandboxed: permissions.isSandboxed() });
+  const offered = await permissions.offersFor({ name, input });
   if ("why" in offered) {
     terminal.err(`  ${visible(offered.why)}\n`);
     return false;

@@ -35,6 +35,7 @@ import { recording } from "./file-records.js";
 import { shortId } from "./home.js";
 import { guardedTools } from "./permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "./permissions/permissions.js";
+import { quietGitShell } from "./permissions/quiet-git-shell.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -98,6 +99,7 @@ export function folderChoices(
       ...place,
       allowAll: yes === true,
       sandbox: settings.shell.sandbox,
+      reading: settings.unasked,
       allow,
       deny,
       expiresInMs: expireAfter,
@@ -186,7 +188,10 @@ function folderTools({
   WithSettings) {
   // The permissions alone decide whether a call needs approval.
   const shell = [
-    { ...createShellTool({ root, background, ...shellSettings }), needsApproval: false },
+    {
+      ...quietGitShell(root, shellSettings.env, (env) => createShellTool({ root, background, ...shellSettings, env })),
+      needsApproval: false,
+    },
     ...background.tools,
   ];
   const guarded = guardedTools(permissions, [home]);

@@ -2,6 +2,8 @@
  * `pawl permissions`: the rules that a person keeps for a folder and for everywhere.
  */
 import { PawlError } from "../../index.js";
+import { agentSettings } from "../configuration/agent-settings.js";
+import { configurationInForce } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { exitCodes } from "../exit.js";
 import { homeOf } from "../home.js";
@@ -9,6 +11,7 @@ import { dropRule, keepRule } from "../permissions/keep.js";
 import { ruleText, testedLine } from "../permissions/list.js";
 import { createPermissions } from "../permissions/permissions.js";
 import { type Rule, recordOf } from "../permissions/rule.js";
+import { noteOfRule } from "../permissions/rule-note.js";
 import { verdicts } from "../permissions/rule-text.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -17,19 +20,28 @@ import { userName } from "../user-name.js";
 export type PermissionsOptions = { readonly root?: string; readonly json?: true; readonly user?: true };
 
 function permissionsOf({ root = "." }: PermissionsOptions) {
-  return createPermissions({ allowAll: false, root: realFolder(root), home: homeOf(process.env) });
+  const place = { root: realFolder(root), home: homeOf(process.env) };
+  const { unasked } = agentSettings(configurationInForce(place));
+  return createPermissions({ allowAll: false, ...place, reading: unasked });
 }
 
 export function list(options: PermissionsOptions, terminal: Terminal): number {
   const rules = permissionsOf(options).rules();
   if (options.json === true) for (const rule of rules) terminal.json(plainRule(rule));
-  else if (rules.length === 0) terminal.out("No rule has been kept. Tools that only read run; everything else asks.\n");
-  else for (const rule of rules) terminal.out(`${visible(ruleText(rule))}\n`);
+  else if (rules.length === 0)
+    terminal.out("No rule has been kept. Tools and commands that only read run; everything else asks.\n");
+  else for (const rule of rules) terminal.out(`${visible(ruleText(rule))}\n${noteLine(rule)}`);
   return exitCodes.done;
+}
+
+function noteLine(rule: Rule): string {
+  const note = noteOfRule(rule);
+  return note === null ? "" : `       ${visible(note)}\n`;
 }
 
 function plainRule(rule: Rule) {
   const { by, at, call } = rule;
+  const note = noteOfRule(rule);
   const { pattern, ...record } = recordOf(rule);
   return {
     rule: pattern,
@@ -37,6 +49,7 @@ function plainRule(rule: Rule) {
     ...(by === undefined ? {} : { by }),
     ...(at === undefined ? {} : { at }),
     ...(call === undefined ? {} : { call }),
+    ...(note === null ? {} : { note }),
   };
 }
 
@@ -52,7 +65,7 @@ export async function add(
   const place = { permissions: permissionsOf(options), session: null, by: userName() };
   const kept = await keepRule(place, options.user === true ? "user" : "project", known, { rule });
   if (options.json === true) terminal.json(plainRule(kept));
-  else terminal.out(`${visible(ruleText(kept))}\n`);
+  else terminal.out(`${visible(ruleText(kept))}\n${noteLine(kept)}`);
   return exitCodes.done;
 }
 

@@ -12,6 +12,8 @@ export type AgentSettings = {
     readonly timeoutMs: number;
     readonly env: { readonly [name: string]: string };
   };
+  /** The commands that run without a question because they only read. */
+  readonly unasked: readonly string[];
   readonly toolsOff: ReadonlySet<string>;
   readonly skillsOff: readonly string[];
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
@@ -35,6 +37,7 @@ export function agentSettings(
       timeoutMs: value("shell.timeoutMs"),
       env: Object.fromEntries(env),
     },
+    unasked: value("shell.unasked"),
     toolsOff: new Set(value<readonly string[]>("tools.off")),
     skillsOff: value("skills.off"),
     contextFiles: { names: value("context.files"), maxBytes: value("context.maxBytes") },

@@ -100,6 +100,8 @@ function schemaOf(kind: SettingKind): JsonObject {
       return { type: "boolean" };
     case "one of":
       return { enum: kind.choices };
+    case "some of":
+      return list({ enum: kind.choices });
     case "texts":
       return list({ type: "string", minLength: 1 });
     case "names of files":

@@ -3,6 +3,7 @@
  * all go by this table.
  */
 import type { Json } from "../../index.js";
+import { readingNames } from "../permissions/programs.js";
 import { themes } from "../text-style.js";
 import { isVariable, problemWithAliases } from "./model-aliases.js";
 
@@ -13,6 +14,7 @@ export type SettingKind =
   | { readonly type: "number" }
   | { readonly type: "yes or no" }
   | { readonly type: "one of"; readonly choices: readonly string[] }
+  | { readonly type: "some of"; readonly choices: readonly string[] }
   | { readonly type: "texts" }
   | { readonly type: "names of files" }
   | { readonly type: "names of variables" }
@@ -77,6 +79,11 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "Variables of yours that commands get beside basic ones such as PATH.",
     effect: "gives commands these variables of yours",
   },
+  "shell.unasked": {
+    kind: { type: "some of", choices: readingNames },
+    about: "Commands that run without a question because they only read, by their names. []: none.",
+    effect: "decides which reading commands run without a question",
+  },
   "tools.off": { kind: texts, about: "Tools that the agent does not have, by their names.", effect: "turns tools off" },
   "context.files": {
     kind: { type: "names of files" },
@@ -110,6 +117,7 @@ export const settingDefaults: { readonly [key: string]: Json } = {
   "shell.sandbox": "auto",
   "shell.timeoutMs": 120_000,
   "shell.env": [],
+  "shell.unasked": readingNames,
   "tools.off": [],
   "context.files": ["AGENTS.md", "CLAUDE.md"],
   "context.maxBytes": 65_536,
@@ -132,6 +140,10 @@ export function problemWith(kind: SettingKind, value: Json): string | null {
       return typeof value === "boolean" ? null : "must be true or false";
     case "one of":
       return kind.choices.some((choice) => choice === value) ? null : `must be ${kind.choices.join(" or ")}`;
+    case "some of": {
+      const isKnown = (one: Json) => kind.choices.some((choice) => choice === one);
+      return isList(value, isKnown) ? null : `must be a list of some of these: ${kind.choices.join(", ")}`;
+    }
     case "texts":
       return isList(value, (one) => typeof one === "string" && one !== "") ? null : "must be a list of names";
     case "names of files":

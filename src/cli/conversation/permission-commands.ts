@@ -6,6 +6,7 @@ import { dataOf, dropRule, type KeptScope, keepRule } from "../permissions/keep.
 import { ruleText, testedLine } from "../permissions/list.js";
 import { modeOf } from "../permissions/mode.js";
 import type { Rule } from "../permissions/rule.js";
+import { noteOfRule } from "../permissions/rule-note.js";
 import { verdicts } from "../permissions/rule-text.js";
 import type { SessionRules } from "../permissions/session-rules.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
@@ -46,7 +47,7 @@ function list({ permissions: { rules }, say }: CommandContext, session: SessionR
   const present = rules(session).map(
     (rule, at): Line => [spanOf(`${at + 1}`.padStart(3), "bold"), spanOf(`  ${visible(ruleText(rule))}`)],
   );
-  const none = lineOf("No rule has been kept. Tools that only read run; everything else asks.");
+  const none = lineOf("No rule has been kept. Tools and commands that only read run; everything else asks.");
   const inMode: Line = lineOf(
     "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
     "yellow",
@@ -69,7 +70,8 @@ async function add({ permissions: own, agent, sessionId, say }: CommandContext, 
     throw new PawlError("bad_input", `Say what the rule does, and the rule: ${help[0] ?? ""}`);
   const session = agent.session(sessionId);
   const made = await keepRule({ permissions: own, session, by: userName() }, scope, verdict, { rule });
-  say([lineOf(visible(ruleText(made)))]);
+  const note = noteOfRule(made);
+  say([lineOf(visible(ruleText(made))), ...(note === null ? [] : [lineOf(visible(note), "yellow")])]);
 }
 
 async function remove(

@@ -6,7 +6,7 @@
  */
 import type { Agent } from "../../index.js";
 import { dataOf, type KeptScope, keepRule } from "../permissions/keep.js";
-import { type Offer, offersFor } from "../permissions/offers.js";
+import type { Offer } from "../permissions/offers.js";
 import type { Permissions } from "../permissions/permissions.js";
 import type { SessionRules } from "../permissions/session-rules.js";
 import { visible } from "../text.js";
@@ -43,7 +43,7 @@ export function createTalkRules({ agent, permissions, control, columns, by }: Ta
   });
 
   async function offer(question: OpenQuestion, show: (offers: readonly Offer[]) => void): Promise<void> {
-    const offered = await offersFor(question, { isSandboxed: permissions.isSandboxed() });
+    const offered = await permissions.offersFor(question, await rulesOfSession());
     if ("why" in offered) say(offered.why);
     else show(offered.offers);
   }

@@ -1,28 +1,62 @@
 /**
  * Rules for commands: words, and at the end perhaps a `*` for any further words.
  *
- * 1. A `*` never counts for a program whose arguments choose what runs, nor for arguments that do so.
+ * 1. A `*` never covers a program whose arguments choose what runs, nor arguments that do so.
  * 2. A pattern that denies is looked for more widely than one that allows: it guards against accidents.
  */
 import { basename } from "node:path";
+import { isOption, knownCommand } from "./programs.js";
 import type { Refuse } from "./rule-text.js";
+import type { PlainCommand } from "./shell-line.js";
 
-export type CommandPattern = { readonly words: readonly string[]; readonly anyFurther: boolean };
+export type CommandPattern = {
+  readonly words: readonly string[];
+  readonly anyFurther: boolean;
+  /** The folder that the rule is about, relative to the root: `shell(cd web && npm test)`. Null: it names none. */
+  readonly folder: string | null;
+};
 
 /** Reads the words of a rule. They may be quoted as on a shell's line. */
 export function readCommandPattern(text: string, verdict: "allow" | "ask" | "deny", refuse: Refuse): CommandPattern {
   const [, beginning = text] = /^(.*?)\s\*$/s.exec(text.trim()) ?? [];
   const anyFurther = beginning !== text;
-  const words = wordsIn(beginning);
-  const [program = ""] = words ?? [];
-  if (words === null || program === "" || program === "*") throw refuse("write the words of one command");
+  const { folder, words } = splitFolder(wordsIn(beginning) ?? [], verdict, refuse);
+  const program = programOf(words);
+  if (program === "" || program === "*") throw refuse("write the words of one command");
   if (words.some((word) => word.includes("*")))
     throw refuse("a * stands alone, after the last word; anywhere else it would be part of a word");
   if (verdict === "allow" && anyFurther && choosesWhatRuns(program))
     throw refuse(
       `the arguments of ${program} choose what runs, so it cannot be allowed with any arguments. Give all words of the command`,
     );
-  return { words, anyFurther };
+  if (verdict !== "allow" && program !== words[0])
+    throw refuse("variables before a command count only in rules that allow");
+  return { words, anyFurther, folder };
+}
+
+/** Takes `cd FOLDER &&` off the words. */
+function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny", refuse: Refuse) {
+  const [first, folder = "", joint] = words;
+  if (first !== "cd" || joint !== "&&") return { folder: null, words };
+  if (verdict !== "allow") throw refuse("a rule that asks or denies holds in every folder, so leave out the cd");
+  if (/^\/|(^|\/)\.{1,2}(\/|$)/.test(folder)) throw refuse("cd takes a folder below this one, without . and ..");
+  return { folder: folder.replace(/\/$/, ""), words: words.slice(3) };
+}
+
+/** The name of the program, after variables. */
+export function programOf(words: readonly string[]): string {
+  return words[firstWord(words)] ?? "";
+}
+
+function firstWord(words: readonly string[]): number {
+  const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
+  return at === -1 ? words.length : at;
+}
+
+/** The words of a command without the variables before it, and without `--no-pager` of Git, which has no pager here. */
+export function commandOf(words: readonly string[]): readonly string[] {
+  const own = words.slice(firstWord(words));
+  return own[0] === "git" && own[1] === "--no-pager" ? ["git", ...own.slice(2)] : own;
 }
 
 /** The words of a text without a shell's marks. Null if a quote is not closed. */
@@ -43,10 +77,40 @@ export function writtenWords(words: readonly string[]): string {
 }
 
 /** Whether one command, word by word, is what an allowing rule says. */
-export function allows({ words, anyFurther }: CommandPattern, command: readonly string[]): boolean {
-  if (!words.every((word, at) => word === command[at])) return false;
-  const further = command.slice(words.length);
-  return further.length === 0 || (anyFurther && !further.some(choosesMore));
+export function allows(pattern: CommandPattern, command: PlainCommand): boolean {
+  const variables = command.words.slice(0, firstWord(command.words));
+  const words = [...variables, ...commandOf(command.words)];
+  const shift = words.length - command.words.length;
+  if (!pattern.words.every((word, at) => word === words[at] && !command.patterns.has(at - shift))) return false;
+  if (!isInFolder(pattern, command)) return false;
+  if (command.isFed && obeysInput(words)) return false;
+  const further = words.slice(pattern.words.length);
+  if (further.length === 0) return true;
+  const isPattern = (at: number) => command.patterns.has(at + pattern.words.length - shift);
+  return pattern.anyFurther && coversFurther(commandOf(words), further, isPattern);
+}
+
+/** A rule without a folder holds in each folder for commands that do the same in each. */
+function isInFolder({ folder }: CommandPattern, { folder: own, words }: PlainCommand): boolean {
+  return folder === null ? own === "" || definerOf(commandOf(words)) === null : folder === own;
+}
+
+/** Whether `*` covers these arguments of a command. */
+export function coversFurther(
+  command: readonly string[],
+  further: readonly string[],
+  isPattern: (at: number) => boolean,
+): boolean {
+  const known = knownCommand(command);
+  const end = further.indexOf("--");
+  const isEnough = known !== null && known.words.length === 1;
+  const hasOptions = known === null || !isEnough || known.never.letters !== "" || known.never.names.length > 0;
+  return further.every((word, at) => {
+    // A file's name may look like an option, so a pattern begins with other characters, unless no option matters.
+    if (isPattern(at) && /^[*?[-]/.test(word) && hasOptions && (end === -1 || at < end)) return false;
+    if (known !== null && isOption(known.never, word)) return false;
+    return isEnough || !choosesMore(word);
+  });
 }
 
 /**
@@ -88,6 +152,19 @@ const runners: ReadonlySet<string> = new Set(
    test [ printf wait kill trap hash fc jobs bind complete compgen compopt`.split(/\s+/),
 );
 
+/** Programs among them that take their input as data. */
+const filters: ReadonlySet<string> = new Set(
+  "sed awk gawk mawk nawk less more most test [ printf curl wget".split(" "),
+);
+
+/** Whether a command does what its input says: `… | sh`, `… | xargs rm`. No rule for its words can say what that is. */
+export function obeysInput(words: readonly string[]): boolean {
+  const [program = "", subcommand = ""] = commandOf(words);
+  const name = basename(program);
+  if (name === "git") return /^(apply|am|fast-import|hash-object|update-index|update-ref)$/.test(subcommand);
+  return name === "patch" || (choosesWhatRuns(name) && !filters.has(name));
+}
+
 export function choosesWhatRuns(program: string): boolean {
   return (
     program.includes("/") || runners.has(program) || /^(?:python|pypy|ruby|perl|lua|php|node)[\d.]+$/.test(program)
@@ -111,35 +188,26 @@ export function choosesMore(word: string): boolean {
   return /^-(?:[cC](?:$|[=/.~])|[oO]|exec|ok|toolexec|vettool|overlay|modfile)/.test(word);
 }
 
-/** Commands of a shell that change what later words of its line mean, or where they run. */
-export const changesLaterWords: ReadonlySet<string> = new Set(
-  `cd pushd popd alias unalias export set unset shopt source . eval exec command builtin enable hash trap read readonly
-   declare typeset local let umask ulimit getopts mapfile readarray return break continue shift exit logout wait`.split(
-    /\s+/,
-  ),
-);
-
-/** The programs that a line runs by way of another: `sudo rm x` runs `rm x`, and `sh -c "rm x"`, too. */
-export function unwrapped(
-  command: readonly string[],
-): { readonly inner: readonly string[]; readonly line: string | null } | null {
-  const [name = "", ...given] = command;
-  const program = basename(name);
-  if (shells.has(program)) {
-    const at = given.findIndex((word) => /^-[a-z]*c[a-z]*$/.test(word));
-    return at === -1 ? null : { inner: [], line: given[at + 1] ?? "" };
-  }
-  if (program === "eval") return { inner: [], line: given.join(" ") };
-  if (!wrappers.has(program)) return null;
-  const at = given.findIndex(
-    (word) => !word.startsWith("-") && !/^[A-Za-z_]\w*=/.test(word) && !/^\d+[smhd]?$/.test(word),
-  );
-  return at === -1 ? null : { inner: given.slice(at), line: null };
+/** What a file of the folder defines, so that an agent who may write that file chooses what runs. */
+export function definerOf(words: readonly string[]): string | null {
+  const [program = "", subcommand = ""] = words;
+  const said = words.slice(0, 2).join(" ");
+  if (knownCommand(words)?.note === "hooks") return `${said} runs hooks and filters that the repository's files name.`;
+  if (
+    /^(npm|pnpm|yarn|bun)$/.test(program) &&
+    !/^(ls|list|view|info|outdated|why|audit|config|help|-v|--version)$/.test(subcommand)
+  )
+    return `${said} runs what package.json says.`;
+  if (/^(make|gmake|ninja|just|rake|cmake|task)$/.test(program))
+    return `${program} runs what the folder's own files say.`;
+  if (
+    /^(cargo|go|gradle|mvn|dotnet|mix|bundle|composer|poetry|uv|pytest|tox|nox|jest|vitest|mocha|ant|bazel|tsc|eslint)$/.test(
+      program,
+    )
+  )
+    return `${said} runs code of the folder.`;
+  if (program.includes("/")) return `${program} is a program that the agent can write.`;
+  if (choosesWhatRuns(program) && words.length > 1)
+    return `${program} runs what its arguments say, which may be a file that the agent can write.`;
+  return null;
 }
-
-const shells: ReadonlySet<string> = new Set("sh bash dash zsh ksh mksh ash busybox".split(" "));
-const wrappers: ReadonlySet<string> = new Set(
-  "env sudo doas xargs nohup time timeout nice ionice setsid stdbuf watch command builtin exec busybox parallel strace chroot".split(
-    " ",
-  ),
-);

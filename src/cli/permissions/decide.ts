@@ -7,13 +7,12 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
-import { allows, catches } from "./command-pattern.js";
+import type { AllowedBy, CallTest, CallToDecide } from "./call-test.js";
+import { shellTest } from "./decide-shell.js";
 import { matchesPath, type PathPattern } from "./path-pattern.js";
-import { isPathTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
+import { readingNames } from "./programs.js";
+import { isOwnTool, isPathTool, namesTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
 import type { Verdict } from "./rule-text.js";
-import { readLoosely, readShellLine } from "./shell-line.js";
-
-export type CallToDecide = { readonly tool: string; readonly readOnly: boolean; readonly input: Json };
 
 export type Decided = {
   readonly verdict: Verdict;
@@ -24,18 +23,26 @@ export type Decided = {
   readonly mayBeDenied?: true;
 };
 
-/** @param root the real path of the folder that relative paths are about */
-export async function decideByRules(call: CallToDecide, rules: readonly Rule[], root: string): Promise<Decided> {
+/**
+ * @param root the real path of the folder that relative paths are about
+ * @param reading the commands that may run unasked because they only read: `ls`, `git status`
+ */
+export async function decideByRules(
+  call: CallToDecide,
+  rules: readonly Rule[],
+  root: string,
+  reading: ReadonlySet<string> = new Set(readingNames),
+): Promise<Decided> {
   const relevant = rules.filter(
     (rule) => rule.tool === call.tool || rule.about.kind === "path" || rule.tool.endsWith("*"),
   );
-  const test = await createTest(call, relevant, root);
+  const test = await createTest(call, relevant, root, reading);
   for (const verdict of ["deny", "ask"] as const) {
     const rule = relevant.find((one) => one.verdict === verdict && test.catches(one));
     if (rule !== undefined) return { verdict, rule };
   }
-  const byRule = test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
-  if ("rule" in byRule) return { verdict: "allow", rule: byRule.rule };
+  const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
+  if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }) };
   if (call.readOnly || harmless.has(call.tool)) return { verdict: "allow" };
   return { verdict: "ask", why: byRule.why, ...(test.mayBeDenied ? { mayBeDenied: true } : {}) };
 }
@@ -43,68 +50,25 @@ export async function decideByRules(call: CallToDecide, rules: readonly Rule[], 
 /** It ends only what the session has started. */
 const harmless: ReadonlySet<string> = new Set(["stop_process"]);
 
-type AllowedBy = { readonly rule: Rule } | { readonly why: string };
-
-type CallTest = {
-  readonly catches: (rule: Rule) => boolean;
-  readonly allowedBy: (rules: readonly Rule[]) => AllowedBy;
-  readonly mayBeDenied: boolean;
-};
-
-async function createTest(call: CallToDecide, rules: readonly Rule[], root: string): Promise<CallTest> {
-  if (call.tool === "shell") return await shellTest(call, rules, root);
+async function createTest(
+  call: CallToDecide,
+  rules: readonly Rule[],
+  root: string,
+  reading: ReadonlySet<string>,
+): Promise<CallTest> {
+  if (call.tool === "shell") return await shellTest(call, rules, { root, names: reading, closesPath });
   if (isPathTool(call.tool)) return pathTest(call, root);
   if (call.tool === "fetch_url") return webTest(call);
   return {
-    catches: (rule) => namesTool(rule, call.tool),
+    catches: (rule) => namesTool(rule, call.tool) || (!isOwnTool(call.tool) && closesPathIn(rule, call.input, root)),
     allowedBy: (all) => first(all, (rule) => namesTool(rule, call.tool), "No rule allows this tool."),
     mayBeDenied: false,
   };
 }
 
-/** Whether the rule is for every call of the tool. */
-function namesTool({ tool, about }: Rule, name: string): boolean {
-  return about.kind === "tool" && (tool === name || (tool.endsWith("__*") && name.startsWith(tool.slice(0, -1))));
-}
-
 function first(rules: readonly Rule[], fits: (rule: Rule) => boolean, why: string): AllowedBy {
   const rule = rules.find(fits);
   return rule === undefined ? { why } : { rule };
-}
-
-async function shellTest({ input }: CallToDecide, rules: readonly Rule[], root: string): Promise<CallTest> {
-  const given = (input as { readonly command?: unknown } | null)?.command;
-  const line = typeof given === "string" ? given : "";
-  const isStricter = rules.some(({ verdict, about }) => verdict !== "allow" && about.kind !== "tool");
-  const loose = isStricter ? await readLoosely(line) : { commands: [], words: [], isUnknown: false };
-  const strict = await readShellLine(line);
-  return {
-    mayBeDenied: loose.isUnknown && rules.some(({ verdict, tool }) => verdict === "deny" && tool === "shell"),
-    catches({ tool, verdict, about, ...rule }) {
-      if (about.kind === "command") return loose.commands.some((command) => catches(about.pattern, command));
-      if (about.kind !== "path") return namesTool({ tool, verdict, about, ...rule }, "shell");
-      // A command that names a file may read it or write it. What only keeps files from being written is asked about.
-      const isDenied = verdict === "deny" && !writesFiles(tool);
-      return isDenied && loose.words.some((word) => pathsIn(word).some((path) => namesPath(about.pattern, path, root)));
-    },
-    allowedBy(all) {
-      const whole = all.find((rule) => namesTool(rule, "shell"));
-      if (whole !== undefined) return { rule: whole };
-      if (!strict.ok) return { why: `No rule can allow this line, because ${strict.why}.` };
-      const found = strict.commands.map((command) =>
-        all.find(({ about }) => about.kind === "command" && allows(about.pattern, command)),
-      );
-      const missing = found.indexOf(undefined);
-      const [rule] = found;
-      if (missing === -1 && rule !== undefined) return { rule };
-      return { why: `No rule allows ${(strict.commands[missing] ?? []).join(" ")}.` };
-    },
-  };
-}
-
-/** What of a word may be a path: all of it, or what stands behind `=` and `:`. */
-function pathsIn(word: string): readonly string[] {
-  return [word, ...word.split(/[=:]/).slice(1)].filter((path) => path !== "");
 }
 
 function pathTest({ tool, input }: CallToDecide, root: string): CallTest {
@@ -127,6 +91,32 @@ function pathTest({ tool, input }: CallToDecide, root: string): CallTest {
       ),
   };
 }
+
+/** Whether a rule closes a path to every tool that reads. */
+export function closesPath({ verdict, tool, about }: Rule, path: string, root: string): boolean {
+  return verdict === "deny" && about.kind === "path" && !writesFiles(tool) && namesPath(about.pattern, path, root);
+}
+
+const maxValues = 1_000;
+
+/**
+ * Whether a rule closes a path that the input of another tool names: a server's tool may read it, or write it. What the
+ * fields of a stranger mean is not known, so each string counts.
+ */
+function closesPathIn(rule: Rule, input: Json, root: string): boolean {
+  if (rule.verdict !== "deny" || rule.about.kind !== "path") return false;
+  const open: Json[] = [input];
+  for (let looked = 0; open.length > 0; looked += 1) {
+    const value = open.pop();
+    if (looked > maxValues) return true;
+    if (typeof value === "string" && value.length <= maxPathCharacters) {
+      if (closesPath(rule, value.replace(/^file:\/\//i, ""), root)) return true;
+    } else if (typeof value === "object" && value !== null) open.push(...Object.values(value));
+  }
+  return false;
+}
+
+const maxPathCharacters = 4_096;
 
 /** What lies outside of the folder is of no relative pattern, also not of `**`. */
 function isOf(pattern: PathPattern, real: string, root: string): boolean {

@@ -3,9 +3,11 @@
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
-import { choosesMore, choosesWhatRuns, writtenWords } from "./command-pattern.js";
+import { allows, commandOf, definerOf, obeysInput, programOf, writtenWords } from "./command-pattern.js";
+import { knownCommand } from "./programs.js";
+import { folderRisk } from "./reading-commands.js";
 import { isPathTool, pathOfCall } from "./rule.js";
-import { readShellLine } from "./shell-line.js";
+import { type PlainCommand, readShellLine } from "./shell-line.js";
 
 export type Offer = {
   readonly rules: readonly string[];
@@ -23,6 +25,10 @@ export type Offers = { readonly offers: readonly Offer[] } | { readonly why: str
 export type OfferOptions = {
   /** Whether commands run in a sandbox: what a folder makes of them is then bounded. */
   readonly isSandboxed: boolean;
+  /** The real path of the folder. */
+  readonly root: string;
+  /** Whether a command needs no rule, because it only reads. */
+  readonly onlyReads: (command: PlainCommand) => Promise<boolean>;
   readonly platform?: NodeJS.Platform;
 };
 
@@ -42,92 +48,80 @@ function textIn(input: Json, field: string): string {
   return typeof value === "string" ? value : "";
 }
 
-async function shellOffers(line: string, { isSandboxed, platform = process.platform }: OfferOptions): Promise<Offers> {
-  const read = await readShellLine(line);
+async function shellOffers(
+  line: string,
+  { isSandboxed, root, onlyReads, platform = process.platform }: OfferOptions,
+): Promise<Offers> {
+  const read = await readShellLine(line, root);
   if (!read.ok) return { why: `No rule can allow this line, because ${read.why}.` };
-  const commands = [...new Map(read.commands.map((command) => [JSON.stringify(command), command])).values()];
-  if (commands.some((words) => words.some((word) => /[*\n]/.test(word) || (word.includes("'") && word.includes('"')))))
-    return { why: "No rule can allow this line, because of the characters * and new lines in its words." };
-  const definers = [...new Set(commands.flatMap((words) => definerOf(words) ?? []))];
+  const commands: PlainCommand[] = [];
+  for (const command of read.commands) if (!(await onlyReads(command))) commands.push(command);
+  const why = commands.map(whyNoRule).find((one) => one !== null);
+  if (why !== undefined) return { why: `No rule can allow this line, because ${why}.` };
+  for (const command of commands) {
+    const risk = await folderRisk(command, root);
+    if (risk !== null)
+      return { why: `No rule can allow this line: it may run programs that the folder names, because ${risk}.` };
+  }
+  const definers = [...new Set(commands.flatMap(({ words }) => definerOf(commandOf(words)) ?? []))];
   const note = definers.length === 0 ? {} : { note: definers.join(" ") };
   const mayLast = definers.length === 0 || isSandboxed;
-  const exactly = {
-    rules: commands.map((words) => `shell(${writtenWords(words)})`),
-    says: `${saidCommands(commands)}, exactly this`,
+  const offer = (all: readonly Words[], isWhole: boolean): Offer => ({
+    rules: unique(all.map(({ words, folder }) => ruleFor(words, folder, isWhole ? "" : " *"))),
+    says: `shell ${unique(all.map(said)).join(" and ")}${isWhole ? ", exactly this" : " with any arguments"}`,
     mayLast,
     ...note,
+  });
+  const beginnings = commands.flatMap((command) => beginningOf(command) ?? []);
+  const further = platform === "win32" || beginnings.length < commands.length ? [] : [offer(beginnings, false)];
+  const isExpressible = commands.every(({ patterns }) => patterns.size === 0);
+  const offers = [...further, ...(isExpressible ? [offer(commands.map(wholeOf), true)] : [])];
+  if (commands.length === 0)
+    return { why: "This line only reads. A rule asks about it, and no other rule is stronger." };
+  if (offers.length > 0) return { offers };
+  return {
+    why: "No rule can allow this line, because its patterns stand for names of files that are not known beforehand.",
   };
-  const prefixes = commands.map(prefixOf);
-  const mayHaveMore = platform !== "win32" && prefixes.every((prefix) => prefix !== null);
-  if (!mayHaveMore) return { offers: [exactly] };
-  const beginnings = [...new Map(prefixes.map((prefix) => [JSON.stringify(prefix), prefix ?? []])).values()];
-  const further = {
-    rules: beginnings.map((words) => `shell(${writtenWords(words)} *)`),
-    says: `${saidCommands(beginnings)} with any arguments`,
-    mayLast,
-    ...note,
-  };
-  return { offers: [further, exactly] };
 }
 
-function saidCommands(commands: readonly (readonly string[])[]): string {
-  return `shell ${commands.map((words) => `"${words.join(" ")}"`).join(" and ")}`;
+/** What a rule names: the words, and the folder if the command does something else in another one. */
+type Words = { readonly words: readonly string[]; readonly folder: string };
+
+function whyNoRule({ words, isFed }: PlainCommand): string | null {
+  if (isFed && obeysInput(words)) return `${programOf(words)} does what its input says`;
+  const isOdd = words.some((word) => word.includes("\n") || (word.includes("'") && word.includes('"')));
+  if (isOdd) return "new lines and both kinds of quotes in a word cannot be written in a rule";
+  return null;
 }
 
-/** Programs whose first word behind them says what they do. */
-const withSubcommands: ReadonlySet<string> = new Set(
-  "git npm pnpm yarn cargo go gh dotnet pip pip3 poetry uv brew apt apt-cache systemd-analyze svn hg jj conda mix rustup composer bundle gem".split(
-    " ",
-  ),
-);
-/** Subcommands behind which another word says what runs. */
-const withScript: ReadonlySet<string> = new Set(["run", "run-script", "exec", "x", "dlx", "tool"]);
-/** Programs that change or delete what their arguments name. */
-const changing: ReadonlySet<string> = new Set(
-  "rm rmdir mv cp ln dd tee truncate chmod chown kill pkill killall shred".split(" "),
-);
-/** Words that change much, or send something away. */
-const farReaching: ReadonlySet<string> = new Set(
-  "push publish reset clean rebase filter-branch config remote exec x dlx install add remove uninstall login release secret auth api alias".split(
-    " ",
-  ),
-);
+function wholeOf({ words, folder }: PlainCommand): Words {
+  const variables = words.slice(0, words.indexOf(programOf(words)));
+  const command = commandOf(words);
+  return { words: [...variables, ...command], folder: definerOf(command) === null ? "" : folder };
+}
 
 /** The beginning of a command that may be followed by any arguments; null if only the whole command may be allowed. */
-function prefixOf(words: readonly string[]): readonly string[] | null {
-  const [program = "", subcommand = "", script = ""] = words;
-  if (choosesWhatRuns(program) || changing.has(program)) return null;
-  const isWord = (word: string) => /^[a-z][\w:.-]*$/i.test(word);
-  let length = 1;
-  if (withSubcommands.has(program)) {
-    if (!isWord(subcommand) || farReaching.has(subcommand)) return null;
-    length = 2;
-    if (withScript.has(subcommand)) {
-      if (!isWord(script)) return null;
-      length = 3;
-    }
-  }
-  return words.slice(length).some(choosesMore) ? null : words.slice(0, length);
+function beginningOf(command: PlainCommand): Words | null {
+  const { words, folder } = wholeOf(command);
+  const own = commandOf(words);
+  const known = knownCommand(own);
+  if (known === null) return null;
+  const beginning = words.slice(0, words.length - own.length + known.words.length);
+  return allows({ words: beginning, anyFurther: true, folder: null }, { ...command, folder: "" })
+    ? { words: beginning, folder }
+    : null;
 }
 
-/** What a file of the folder defines, so that an agent who may write that file chooses what runs. */
-function definerOf(words: readonly string[]): string | null {
-  const [program = "", subcommand = ""] = words;
-  const said = words.slice(0, 2).join(" ");
-  if (/^(npm|pnpm|yarn|bun)$/.test(program) && !/^(ls|list|view|info|outdated|why|audit|config|help)$/.test(subcommand))
-    return `${said} runs what package.json says.`;
-  if (/^(make|gmake|ninja|just|rake|cmake|task)$/.test(program))
-    return `${program} runs what the folder's own files say.`;
-  if (
-    /^(cargo|go|gradle|mvn|dotnet|mix|bundle|composer|poetry|uv|pytest|tox|nox|jest|vitest|mocha|ant|bazel|tsc|eslint)$/.test(
-      program,
-    )
-  )
-    return `${said} runs code of the folder.`;
-  if (program.includes("/")) return `${program} is a program that the agent can write.`;
-  if (choosesWhatRuns(program) && words.length > 1)
-    return `${program} runs what its arguments say, which may be a file that the agent can write.`;
-  return null;
+function ruleFor(words: readonly string[], folder: string, end: string): string {
+  return `shell(${folder === "" ? "" : `cd ${writtenWords([folder])} && `}${writtenWords(words)}${end})`;
+}
+
+function said({ words, folder }: Words): string {
+  return `"${words.join(" ")}"${folder === "" ? "" : ` in ${folder}`}`;
+}
+
+function unique(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)];
 }
 
 function pathOffers(tool: string, given: string): readonly Offer[] {

@@ -53,7 +53,7 @@ function afterFolders(fitting: Set<number>, names: readonly string[]): Set<numbe
 }
 
 /** Goes back to the last `*` only, which is enough for patterns of one line. */
-function matchesName(pattern: string, name: string): boolean {
+export function matchesName(pattern: string, name: string): boolean {
   let [at, in_, star, from] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (pattern[at] === "*") [star, from, at] = [at, in_, at + 1];

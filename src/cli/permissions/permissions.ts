@@ -10,10 +10,15 @@ import { detectSandbox } from "../../tools/index.js";
 import { configuredRules } from "../configuration/in-force.js";
 import { configurationOf } from "../configuration-folder.js";
 import type { Environment } from "../home.js";
-import { type CallToDecide, type Decided, decideByRules, namesPath } from "./decide.js";
+import type { CallToDecide } from "./call-test.js";
+import { closesPath, type Decided, decideByRules, namesPath } from "./decide.js";
+import { readingPlace } from "./decide-shell.js";
 import { rulesOfMode } from "./mode.js";
+import { type Offers, offersFor } from "./offers.js";
 import { personalFolder } from "./path-pattern.js";
+import { readingNames } from "./programs.js";
 import { projectFolder } from "./project.js";
+import { onlyReads } from "./reading-commands.js";
 import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js";
 import { openRuleFile, type RuleFile, type readLists } from "./rule-file.js";
 import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-text.js";
@@ -36,8 +41,12 @@ export type Permissions = {
   readonly rules: (session?: SessionRules) => readonly Rule[];
   readonly files: { readonly project: RuleFile; readonly user: RuleFile };
   readonly root: string;
-  /** Whether commands are sandboxed: without it, rules for what the folder defines are not kept. */
   readonly isSandboxed: () => boolean;
+  /** The rules that a person is offered for a call that asks. */
+  readonly offersFor: (
+    call: { readonly name: string; readonly input: Json },
+    session?: SessionRules,
+  ) => Promise<Offers>;
 };
 
 export type PermissionOptions = {
@@ -46,6 +55,8 @@ export type PermissionOptions = {
   readonly sandbox?: "auto" | "off";
   /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
   readonly expiresInMs?: number | undefined;
+  /** The commands that run unasked because they only read. Default: all that are known. */
+  readonly reading?: readonly string[] | undefined;
   /** Rules of the command line. */
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
@@ -64,6 +75,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
     project: openRuleFile(join(projectFolder(home, root), "permissions.json"), { folder: root }),
     user: openRuleFile(join(configurationOf(environment), "permissions.json")),
   };
+  const reading: ReadonlySet<string> = new Set(options.reading ?? readingNames);
   const own = new Map<string, Rule>();
   for (const verdict of ["allow", "deny"] as const)
     for (const rule of options[verdict] ?? []) own.set(`${verdict} ${rule}`, compiled(verdict, { rule }, "option"));
@@ -87,7 +99,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
       if (!(error instanceof PawlError)) throw error;
       return { verdict: allowAll ? "deny" : "ask", why: error.message };
     }
-    const decided = await decideByRules(call, present, root);
+    const decided = await decideByRules(call, present, root, reading);
     if (decided.verdict !== "ask" || !allowAll) return decided;
     if (decided.mayBeDenied === true)
       return {
@@ -104,11 +116,21 @@ export function createPermissions(options: PermissionOptions): Permissions {
       closed = { at: now, rules: rules().filter(({ verdict, about }) => verdict === "deny" && about.kind === "path") };
     return closed.rules;
   };
+  const isSandboxed = () => options.sandbox !== "off" && detectSandbox() === "bubblewrap";
   // What cannot be read is told before anything runs.
   rules();
   return {
     root,
-    isSandboxed: () => options.sandbox !== "off" && detectSandbox() === "bubblewrap",
+    isSandboxed,
+    async offersFor(call, session) {
+      const place = readingPlace(rules(session), { root, names: reading, closesPath });
+      return await offersFor(call, {
+        root,
+        // Without a sandbox, rules for what the folder defines are kept for the session only.
+        isSandboxed: call.name === "shell" && isSandboxed(),
+        onlyReads: (command) => onlyReads(command, place),
+      });
+    },
     files,
     rules,
     decide,

@@ -15,7 +15,7 @@ export function projectFolder(home: string, root: string): string {
  * The first worktree of the repository whose worktree this folder is; else the folder. A folder could claim to be a worktree
  * of another repository, so that repository must know it, too.
  */
-function mainWorktree(root: string): string {
+export function mainWorktree(root: string): string {
   const link = join(root, ".git");
   try {
     if (!statSync(link).isFile()) return root;

@@ -40,6 +40,14 @@ const knownTools = [
   ...["shell", "read_process", "stop_process", "fetch_url", "todo", "read_skill", "read_output", "search_output"],
 ];
 
+/** Whether the rule is for every call of the tool. */
+export function namesTool({ tool, about }: Rule, name: string): boolean {
+  return about.kind === "tool" && (tool === name || (tool.endsWith("__*") && name.startsWith(tool.slice(0, -1))));
+}
+
+/** Whether Pawl has made the tool, and knows what its input means. */
+export const isOwnTool = (tool: string) => knownTools.includes(tool);
+
 /** The path that a call of a path tool names. */
 export function pathOfCall(tool: string, input: unknown): string {
   const field = pathFields.get(tool)?.field ?? "path";

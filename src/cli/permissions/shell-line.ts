@@ -1,199 +1,247 @@
 /**
- * Reads a line of a shell for permission rules.
+ * Reads a line of a shell for rules that allow.
  *
- * 1. For what allows, the line is read strictly: only plain and quoted words, and commands joined by `&&`, `||`, `;`, `|` and
- *    new lines. Every character belongs to a word, a blank or a joint. What a parser learns later is refused, too.
- * 2. For what denies, every command that stands anywhere in the line is found, also in substitutions.
+ * The line is read strictly: plain and quoted words, patterns for names of files, plain variables, redirections that write
+ * no file, `cd` into a folder below the root, and commands joined by `&&`, `||`, `;`, `|` and new lines. Every character
+ * belongs to one of these. Whatever a parser learns to read later is refused until it is understood here.
  */
-import type { Command, ParsedScript, Statement, SyntaxNode, Word } from "unbash";
-import { changesLaterWords, unwrapped } from "./command-pattern.js";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import type { Assignment, Command, ParsedScript, Redirection, Statement, Word } from "unbash";
+import { changesPrograms, isPlainVariable } from "./variables.js";
 
 type Parser = typeof import("unbash");
 
+/** One command of a line, as the shell runs it. */
+export type PlainCommand = {
+  /** The words. Variables that a rule has to name come first: `TZ=Asia/Tokyo date`. */
+  readonly words: readonly string[];
+  /** The positions of words that the shell replaces by the names of files: `*.js`. */
+  readonly patterns: ReadonlySet<number>;
+  /** Files that it gets as its input: `< a.txt`. */
+  readonly inputs: readonly string[];
+  /** Whether it gets the output of another command, or a file, as its input. */
+  readonly isFed: boolean;
+  /** The folder in which it runs, relative to the root, with `/` between names. Empty for the root. */
+  readonly folder: string;
+};
+
 /** The commands of a line that is nothing but commands, or why it is more than that. */
 export type StrictLine =
-  | { readonly ok: true; readonly commands: readonly (readonly string[])[] }
+  | { readonly ok: true; readonly commands: readonly PlainCommand[] }
   | { readonly ok: false; readonly why: string };
 
-const mostBytes = 8 * 1024;
-const mostCommands = 50;
+const maxBytes = 8 * 1024;
+const maxCommands = 50;
 
 /** The parser is loaded when the first line is read. */
 let parser: Promise<Parser> | null = null;
 
-function loadParser(): Promise<Parser> {
+export function loadParser(): Promise<Parser> {
   parser ??= import("unbash");
   return parser;
 }
 
-/** Reads a line for rules that allow. */
-export async function readShellLine(line: string): Promise<StrictLine> {
-  if (Buffer.byteLength(line) > mostBytes) return unreadable(`it is longer than ${mostBytes / 1024} kB`);
-  if (/(?![ \t\n])[\p{C}\p{Z}]/u.test(line)) return unreadable("it has hidden characters or blanks of another kind");
+/** @param root the real path of the folder in which the line runs */
+export async function readShellLine(line: string, root: string): Promise<StrictLine> {
+  if (Buffer.byteLength(line) > maxBytes) return unreadable(`it is longer than ${maxBytes / 1024} kB`);
+  if (/(?![ \t\n])[\p{C}\p{Z}]/u.test(line)) return unreadable("it has hidden characters or unusual blanks");
   const { parse } = await loadParser();
   const script = parse(line);
   if ((script.errors ?? []).length > 0) return unreadable("its syntax cannot be read");
-  const commands = simpleCommands(script);
-  if (commands === null) return unreadable("it is more than commands joined by &&, ||, ;, | or new lines");
-  if (commands.length === 0 || commands.length > mostCommands)
-    return unreadable(commands.length === 0 ? "it has no command" : `it has more than ${mostCommands} commands`);
-  return wordsOf(line, commands);
+  const found = simpleCommands(script);
+  if (found === null) return unreadable("it is more than commands joined by &&, ||, ;, | or new lines");
+  if (found.length === 0 || found.length > maxCommands)
+    return unreadable(found.length === 0 ? "it has no command" : `it has more than ${maxCommands} commands`);
+  try {
+    return { ok: true, commands: inFolders(decodeCommands(line, found), root) };
+  } catch (error) {
+    if (error instanceof Unreadable) return unreadable(error.message);
+    throw error;
+  }
 }
 
 function unreadable(why: string): StrictLine {
   return { ok: false, why };
 }
 
-/** The words of the simple commands in their order; null if there is anything else. */
-function simpleCommands({ commands }: ParsedScript): readonly (readonly Word[])[] | null {
-  const found: (readonly Word[])[] = [];
-  for (const statement of commands) {
-    const inner = statement.background === true ? null : pipelinesOf(statement);
+class Unreadable extends Error {}
+
+/** A command, and how it is joined to the one before it. */
+type Joined = {
+  readonly command: Command;
+  readonly isPiped: boolean;
+  /** Its position in a chain of `&&` and `||`, and how many commands the chain has. */
+  readonly chain: { readonly at: number; readonly length: number; readonly hasOr: boolean; readonly isLast: boolean };
+  readonly isInPipeline: boolean;
+};
+
+/** The simple commands in their order; null if there is anything else. */
+function simpleCommands({ commands }: ParsedScript): readonly Joined[] | null {
+  const found: Joined[] = [];
+  for (const [index, statement] of commands.entries()) {
+    const inner = statement.background === true ? null : commandsOf(statement, index + 1 === commands.length);
     if (inner === null) return null;
-    for (const command of inner) {
-      const words = plainWords(command);
-      if (words === null) return null;
-      found.push(words);
+    found.push(...inner);
+  }
+  return found;
+}
+
+function commandsOf({ command }: Statement, isLast: boolean): readonly Joined[] | null {
+  const pipelines = command.type === "AndOr" ? command.commands : [command];
+  const hasOr = command.type === "AndOr" && command.operators.includes("||");
+  const found: Joined[] = [];
+  for (const [at, pipeline] of pipelines.entries()) {
+    const isPlain =
+      pipeline.type !== "Pipeline" ||
+      (pipeline.prefixes.length === 0 && pipeline.operators.every((one) => one === "|"));
+    if (!isPlain) return null;
+    const parts = pipeline.type === "Pipeline" ? pipeline.commands : [pipeline];
+    for (const [position, one] of parts.entries()) {
+      if (one.type !== "Command") return null;
+      const chain = { at, length: pipelines.length, hasOr, isLast };
+      found.push({ command: one, isPiped: position > 0, isInPipeline: parts.length > 1, chain });
     }
   }
   return found;
 }
 
-function pipelinesOf({ command }: Statement): readonly Command[] | null {
-  const pipelines = command.type === "AndOr" ? command.commands : [command];
-  const commands: Command[] = [];
-  for (const pipeline of pipelines) {
-    const isPlain =
-      pipeline.type !== "Pipeline" ||
-      (pipeline.prefixes.length === 0 && pipeline.operators.every((one) => one === "|"));
-    if (!isPlain) return null;
-    for (const one of pipeline.type === "Pipeline" ? pipeline.commands : [pipeline]) {
-      if (one.type !== "Command") return null;
-      commands.push(one);
+type Decoded = Omit<PlainCommand, "folder"> & Pick<Joined, "chain" | "isInPipeline">;
+
+const blank = /^[ \t]+$/;
+const maybeBlank = /^[ \t]*$/;
+const joint = /^[ \t]*(?:&&|\|\||\||;|\n)[ \t\n]*$/;
+
+/** Decodes each part of a command by its own characters, and checks all that is between the parts. */
+function decodeCommands(line: string, found: readonly Joined[]): readonly Decoded[] {
+  let end = 0;
+  const decodedCommands = found.map(({ command, isPiped, chain, isInPipeline }, index) => {
+    const words: Decoded["words"][number][] = [];
+    const patterns = new Set<number>();
+    const inputs: string[] = [];
+    for (const [at, part] of partsOf(command).entries()) {
+      const between = line.slice(end, part.pos);
+      const expected = at === 0 ? (index > 0 ? joint : /^[ \t\n]*$/) : part.type === "Redirect" ? maybeBlank : blank;
+      if (!expected.test(between)) throw new Unreadable(marks);
+      end = part.end;
+      const source = line.slice(part.pos, part.end);
+      if (part.type === "Word") {
+        const { text, isPattern } = decodeWord(source, part);
+        if (isPattern) patterns.add(words.length);
+        words.push(text);
+      } else if (part.type === "Assignment") words.push(...readVariable(source, part));
+      else inputs.push(...readRedirection(source, part));
     }
-  }
-  return commands;
+    assertName(words, patterns, command.name);
+    return { words, patterns, inputs, isFed: isPiped || inputs.length > 0, chain, isInPipeline };
+  });
+  if (!/^[ \t]*;?[ \t\n]*$/.test(line.slice(end))) throw new Unreadable("something follows its last word");
+  return decodedCommands;
 }
 
-function plainWords({ name, prefix, suffix }: Command): readonly Word[] | null {
-  if (name === undefined || prefix.length > 0) return null;
-  const words: Word[] = [name];
-  for (const one of suffix) {
-    if (one.type !== "Word") return null;
-    words.push(one);
-  }
-  return words;
+const marks = "it has expansions or other marks of a shell";
+
+function partsOf({ name, prefix, suffix }: Command): readonly (Word | Assignment | Redirection)[] {
+  if (name === undefined) throw new Unreadable("it sets variables for later commands");
+  if (suffix.some(({ type }) => type === "Assignment")) throw new Unreadable(marks);
+  return [...prefix, name, ...suffix].sort((one, other) => one.pos - other.pos);
 }
+
+function decodeWord(source: string, { value }: Word): { readonly text: string; readonly isPattern: boolean } {
+  const decoded = decode(source);
+  if (decoded === null || decoded.text !== value) throw new Unreadable(marks);
+  return decoded;
+}
+
+/** A rule has to name a variable, unless it is plain. */
+function readVariable(source: string, { name, value, append, index }: Assignment): readonly string[] {
+  if (value.type !== "Word" || append === true || index !== undefined || !source.startsWith(`${name}=`))
+    throw new Unreadable("it sets a variable in an unusual way");
+  if (changesPrograms(name)) throw new Unreadable(`the variable ${name} can change what runs`);
+  const text = value.text === "" ? "" : decodeWord(source.slice(name.length + 1), value).text;
+  return isPlainVariable(text) ? [] : [`${name}=${text}`];
+}
+
+/** Redirections that write no file. @returns the files that are read */
+function readRedirection(source: string, redirection: Redirection): readonly string[] {
+  if (redirection.type !== "Redirect") throw new Unreadable("it has a here-document");
+  if (/^[012]?>&[12]$|^(?:[012]?>{1,2}|&>{1,2}|[0]?<)[ \t]*\/dev\/null$/.test(source)) return [];
+  const [, path] = /^0?<[ \t]*([^<>&].*)$/s.exec(source) ?? [];
+  if (path === undefined || redirection.target === undefined) throw new Unreadable("a redirection writes a file");
+  const { text, isPattern } = decodeWord(path, redirection.target);
+  if (isPattern) throw new Unreadable(marks);
+  return [text];
+}
+
+function assertName(words: readonly string[], patterns: ReadonlySet<number>, name: Word | undefined): void {
+  const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
+  const program = words[at] ?? "";
+  if (program === "" || program !== name?.value || program.includes("=") || program.startsWith("-") || patterns.has(at))
+    throw new Unreadable("a command has no plain name");
+  if (program !== "cd" && changesLaterWords.has(program))
+    throw new Unreadable(`${program} can change what later words mean`);
+}
+
+/** Commands of a shell that change what later words of its line mean, or where they run. */
+const changesLaterWords: ReadonlySet<string> = new Set(
+  `cd pushd popd alias unalias export set unset shopt source . eval exec command builtin enable hash trap read readonly
+   declare typeset local let umask ulimit getopts mapfile readarray return break continue shift exit logout wait`.split(
+    /\s+/,
+  ),
+);
 
 /** Characters that mean nothing but themselves in every shell, outside of quotes. */
 const plainText = /^[\p{L}\p{N}_@%+=:,./-]+$/u;
-const blank = /^[ \t]+$/;
-const joint = /^[ \t]*(?:&&|\|\||\||;|\n)[ \t\n]*$/;
+const patternText = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
 
-/** Decodes the words by their own characters, and looks at all that stands between them. */
-function wordsOf(line: string, commands: readonly (readonly Word[])[]): StrictLine {
-  const read: (readonly string[])[] = [];
-  let end = 0;
-  for (const [index, words] of commands.entries()) {
-    const texts: string[] = [];
-    for (const [at, word] of words.entries()) {
-      const between = line.slice(end, word.pos);
-      const expected = at > 0 ? blank : index > 0 ? joint : /^[ \t\n]*$/;
-      const text = decoded(line.slice(word.pos, word.end));
-      if (!expected.test(between) || text === null || text !== word.value)
-        return unreadable("it has expansions, patterns, redirections or other marks of a shell");
-      texts.push(text);
-      end = word.end;
-    }
-    const [name = ""] = texts;
-    if (name === "" || name.includes("=") || name.startsWith("-")) return unreadable("a command has no plain name");
-    if (changesLaterWords.has(name)) return unreadable(`${name} can change what later words mean`);
-    read.push(texts);
-  }
-  if (!/^[ \t]*;?[ \t\n]*$/.test(line.slice(end))) return unreadable("something stands behind its last word");
-  return { ok: true, commands: read };
-}
-
-/** The text of a word that is plain or quoted; null if it is more than that. */
-function decoded(source: string): string | null {
+/** The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. */
+function decode(source: string): { readonly text: string; readonly isPattern: boolean } | null {
   let text = "";
+  let isPattern = false;
   for (const [part] of source.matchAll(/'[^']*'|"[^"]*"|[^'"]+|['"]/gs)) {
     if (part.length > 1 && part.startsWith("'")) text += part.slice(1, -1);
     else if (part.length > 1 && part.startsWith('"')) {
       if (/[\\$`!]/.test(part)) return null;
       text += part.slice(1, -1);
     } else if (plainText.test(part)) text += part;
-    else return null;
+    else if (patternText.test(part)) {
+      text += part;
+      isPattern = true;
+    } else return null;
   }
-  // At the beginning of a word, zsh takes = for the place of a program.
-  return source.startsWith("=") ? null : text;
+  // Zsh replaces a leading = by the path of a program.
+  return source.startsWith("=") ? null : { text, isPattern };
 }
 
-/** What a line may run or name, for rules that deny or ask. */
-export type LooseLine = {
-  readonly commands: readonly (readonly string[])[];
-  /** All words, also those of redirections and assignments. */
-  readonly words: readonly string[];
-  /** Whether something in it cannot be known beforehand: its syntax, or the name of a command. */
-  readonly isUnknown: boolean;
-};
-
-const mostNodes = 20_000;
-const mostNestedLines = 8;
-
-export async function readLoosely(line: string): Promise<LooseLine> {
-  const found = { commands: [] as (readonly string[])[], words: [] as string[], isUnknown: false, left: mostNodes };
-  if (Buffer.byteLength(line) > 128 * 1024) return { commands: [], words: [], isUnknown: true };
-  const { parse, forEachChild } = await loadParser();
-  const lines = [{ text: line, depth: 0 }];
-  for (let next = lines.pop(); next !== undefined; next = lines.pop()) {
-    const { text, depth } = next;
-    visit(parse(text), found, forEachChild, (inner) => {
-      if (depth < mostNestedLines) lines.push({ text: inner, depth: depth + 1 });
-      else found.isUnknown = true;
-    });
+/** Takes each `cd` out of the line, and gives the commands after it their folder. */
+function inFolders(decodedCommands: readonly Decoded[], root: string): readonly PlainCommand[] {
+  let folder = "";
+  const commands: PlainCommand[] = [];
+  for (const { chain, isInPipeline, ...command } of decodedCommands) {
+    if (command.words[0] !== "cd") {
+      commands.push({ ...command, folder });
+      continue;
+    }
+    const isSure = !isInPipeline && !chain.hasOr && (chain.at === 0 || chain.isLast);
+    if (!isSure) throw new Unreadable("it is not sure in which folder its commands run");
+    folder = folderBelow(command, folder, root);
   }
-  return { commands: found.commands, words: found.words, isUnknown: found.isUnknown || found.left <= 0 };
+  if (commands.length === 0) throw new Unreadable("it only changes the folder");
+  return commands;
 }
 
-type Found = { commands: (readonly string[])[]; words: string[]; isUnknown: boolean; left: number };
-
-function visit(
-  top: SyntaxNode,
-  found: Found,
-  forEachChild: Parser["forEachChild"],
-  addLine: (text: string) => void,
-): void {
-  const open: SyntaxNode[] = [top];
-  for (let node = open.pop(); node !== undefined && found.left > 0; node = open.pop()) {
-    found.left -= 1;
-    if (node.type === "Script" && ((node as ParsedScript).errors ?? []).length > 0) found.isUnknown = true;
-    if (node.type === "Word") found.words.push(node.value);
-    if (node.type === "Command" && node.name !== undefined) addCommand(node, node.name, found, addLine);
-    forEachChild(node, (child) => open.push(child));
+function folderBelow({ words, patterns, inputs }: Omit<PlainCommand, "folder">, folder: string, root: string): string {
+  const [, path = "", ...others] = words;
+  const outside = new Unreadable("cd leads out of the folder, or to no folder");
+  if (path === "" || path.startsWith("-") || others.length > 0 || patterns.size > 0 || inputs.length > 0) throw outside;
+  try {
+    const real = realpathSync(path.startsWith("/") ? path : join(root, folder, path));
+    const inner = relative(root, real).split(sep).join("/");
+    if (!statSync(real).isDirectory() || inner === ".." || inner.startsWith("../") || inner.startsWith("/"))
+      throw outside;
+    accessSync(real, constants.X_OK);
+    return inner;
+  } catch {
+    throw outside;
   }
-}
-
-function addCommand({ suffix }: Command, name: Word, found: Found, addLine: (text: string) => void): void {
-  if (isComputed(name)) found.isUnknown = true;
-  let command: readonly string[] = [
-    name.value,
-    ...suffix.flatMap((one) => (one.type === "Word" ? [one.value] : one.type === "Assignment" ? [one.text] : [])),
-  ];
-  for (let layers = 0; command.length > 0 && layers < mostNestedLines; layers++) {
-    found.commands.push(command);
-    const inner = unwrapped(command);
-    if (inner === null) return;
-    if (inner.line !== null) addLine(inner.line);
-    command = inner.inner;
-  }
-}
-
-/** Whether the text of a word is known only when it runs. */
-function isComputed({ parts = [] }: Word): boolean {
-  return parts.some(
-    (part) =>
-      !["Literal", "SingleQuoted", "AnsiCQuoted"].includes(part.type) &&
-      !(part.type === "DoubleQuoted" && part.parts.every(({ type }) => type === "Literal")),
-  );
 }

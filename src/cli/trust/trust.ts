@@ -20,6 +20,7 @@ import {
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
 import { settingTable } from "../configuration/setting-table.js";
 import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
+import { noteOfAllowed } from "../permissions/rule-note.js";
 
 /** A file that the folder brings. */
 export type BroughtFile = {
@@ -144,7 +145,10 @@ function effectsOf({ value: { settings, permissions = {} } }: ConfigurationFile)
       const shown = typeof value === "string" ? value : JSON.stringify(value);
       return `${settingTable[key]?.effect ?? `sets ${key}`}: ${shown}`;
     }),
-    ...(permissions.allow ?? []).map(({ rule }) => `allows without a question: ${rule}`),
+    ...(permissions.allow ?? []).map((kept) => {
+      const note = noteOfAllowed(kept);
+      return `allows without a question: ${kept.rule}${note === null ? "" : ` (${note})`}`;
+    }),
   ];
 }
 

@@ -269,8 +269,13 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
 });
 
 describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
+  /** As if no command could run unasked. */
+  const offering = { root: "/tmp", isSandboxed: true, onlyReads: async () => false };
   const offered = async (command: string, isSandboxed = true) => {
-    const offers = await offersFor({ name: "shell", input: { command } }, { isSandboxed, platform: "linux" });
+    const offers = await offersFor(
+      { name: "shell", input: { command } },
+      { ...offering, isSandboxed, platform: "linux" },
+    );
     return "why" in offers ? offers.why : offers.offers.map(({ rules, mayLast }) => [rules.join(" + "), mayLast]);
   };
 
@@ -329,7 +334,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   test("allow the call that they were offered for", async () => {
     const lines = ["git diff --stat", "npm run build -- --fast", "ls 'a b'", 'cat "it\'s"', "git status; ls | grep x"];
     for (const command of lines) {
-      const offers = await offersFor({ name: "shell", input: { command } }, { isSandboxed: true, platform: "linux" });
+      const offers = await offersFor({ name: "shell", input: { command } }, { ...offering, platform: "linux" });
       for (const { rules } of "why" in offers ? [] : offers.offers)
         expect(
           await decideByRules(
@@ -344,7 +349,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
       expect("offers" in offers, command).toBe(true);
     }
     const path = { name: "edit_file", input: { path: "./src/deep/a.ts" } };
-    const offers = await offersFor(path, { isSandboxed: false });
+    const offers = await offersFor(path, { ...offering, isSandboxed: false });
     expect("offers" in offers && offers.offers.map(({ rules }) => rules)).toEqual([
       ["edit_file(src/deep/a.ts)"],
       ["edit_file(src/deep/**)"],
@@ -354,7 +359,7 @@ describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   test("on Windows are whole commands only", async () => {
     const offers = await offersFor(
       { name: "shell", input: { command: "git status" } },
-      { isSandboxed: false, platform: "win32" },
+      { ...offering, isSandboxed: false, platform: "win32" },
     );
     expect("offers" in offers && offers.offers.map(({ rules }) => rules)).toEqual([["shell(git status)"]]);
   });

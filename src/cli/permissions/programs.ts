@@ -1,0 +1,174 @@
+/**
+ * The commands whose options Pawl knows. Only these are offered with any arguments, and only these can run unasked.
+ *
+ * Each option that is listed here was run: test/cli/permissions/corpus shows what it does.
+ */
+import { basename } from "node:path";
+
+/** What a person is told before a rule for the command is kept. */
+export type CommandNote = "folder" | "hooks";
+
+export type KnownCommand = {
+  /** The words that a rule for any arguments begins with. */
+  readonly words: readonly string[];
+  /** Options that run programs, write files, or read settings. No rule for any arguments covers them. */
+  readonly never: Options;
+  /** The command only reads, so it can run unasked. Absent: it does more than that. */
+  readonly reads?: {
+    /** `names`: what its arguments name. `nothing`: no file. `below`: all that lies below, or in the repository. */
+    readonly what: "names" | "nothing" | "below";
+    /** Options that make it read what no argument names: lists of names, and links. */
+    readonly strays: Options;
+    /** Options that make it read all that lies below a folder. */
+    readonly below: Options;
+    /** Further arguments would be files that it writes. */
+    readonly maxOperands?: number;
+  };
+  readonly note?: CommandNote;
+};
+
+type Options = { readonly letters: string; readonly names: readonly string[] };
+
+function options(text: string): Options {
+  const words = text.split(" ").filter((word) => word !== "");
+  return {
+    letters: words.flatMap((word) => (/^-[^-]$/.test(word) ? [word.slice(1)] : [])).join(""),
+    names: words.flatMap((word) => (word.startsWith("--") ? [word.slice(2)] : [])),
+  };
+}
+
+/** Whether a word is one of the options, also in a cluster (`-rno`) or as the beginning of its name (`--outp`). */
+export function isOption({ letters, names }: Options, word: string): boolean {
+  const [, name] = /^--([^=]+)/.exec(word) ?? [];
+  if (name !== undefined) return names.some((one) => one.startsWith(name) || name.startsWith(`${one}-`));
+  return /^-[^-]/.test(word) && [...word.slice(1)].some((letter) => letters.includes(letter));
+}
+
+type Details = {
+  readonly never?: string;
+  readonly strays?: string;
+  readonly below?: string;
+  readonly maxOperands?: number;
+};
+
+function reading(
+  what: "names" | "nothing" | "below",
+  commands: string,
+  { never = "", strays = "", below = "", maxOperands }: Details = {},
+): readonly KnownCommand[] {
+  return commands.split(", ").map((command) => ({
+    words: command.split(" "),
+    never: options(never),
+    reads: {
+      what,
+      strays: options(strays),
+      below: options(below),
+      ...(maxOperands === undefined ? {} : { maxOperands }),
+    },
+  }));
+}
+
+function doing(commands: string, never: string, note?: CommandNote): readonly KnownCommand[] {
+  return commands.split(", ").map((command) => ({
+    words: command.split(" "),
+    never: options(never),
+    ...(note === undefined ? {} : { note }),
+  }));
+}
+
+const ofGit = "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules";
+const ofNpm =
+  "-C -c --prefix --script-shell --shell --node-options --userconfig --globalconfig --globalignorefile --git --editor " +
+  "--viewer --browser --call --package --init-module --node-gyp --cache --global --location";
+
+const all: readonly KnownCommand[] = [
+  ...reading("nothing", "echo, pwd, true, false, sleep, seq, tr, basename, dirname, uname, whoami, which"),
+  ...reading("nothing", "date", { never: "-s --set", strays: "-f --file -r --reference" }),
+  ...reading(
+    "names",
+    "cat, tac, nl, rev, head, tail, od, hexdump, strings, cut, paste, join, comm, cmp, fold, expand, column, stat, realpath, readlink",
+  ),
+  ...reading("names", "md5sum, sha1sum, sha256sum", { strays: "-c --check" }),
+  ...reading("names", "wc", { strays: "--files0-from" }),
+  ...reading("names", "ls", { strays: "-L --dereference", below: "-R --recursive" }),
+  ...reading("names", "grep, egrep, fgrep", {
+    strays: "-R --dereference-recursive",
+    below: "-r --recursive -d --directories",
+  }),
+  ...reading("names", "sort", {
+    never: "-o --output -T --temporary-directory --compress-program",
+    strays: "--files0-from",
+  }),
+  ...reading("names", "uniq, xxd", { maxOperands: 1 }),
+  ...reading("names", "file", {
+    never: "-C --compile -z --uncompress -Z --uncompress-noreport -m --magic-file",
+    strays: "-f --files-from -L --dereference",
+  }),
+  ...reading("names", "diff", { never: "-l --paginate", strays: "-r --recursive" }),
+  ...reading("below", "du", { strays: "--files0-from -L --dereference" }),
+  ...reading("below", "rg", {
+    never: "-z --pre --pre-glob --search-zip --hostname-bin",
+    strays: "-L --follow",
+  }),
+  ...reading("names", "git status, git ls-files, git rev-parse, git describe", { never: ofGit }),
+  ...reading("below", "git log, git diff, git show, git blame, git shortlog", { never: ofGit }),
+  ...reading("below", "git grep", { never: `-O --open-files-in-pager ${ofGit}` }),
+  ...doing("mkdir, touch, jq", ""),
+  ...doing("git add", "-e -i -p --edit --interactive --patch", "hooks"),
+  ...doing("git commit", "-e -p -t --edit --interactive --patch --template", "hooks"),
+  ...doing("npm test, npm t, npm start, npm run *, npm run-script *", ofNpm, "folder"),
+  ...doing("npm ls, npm list, npm outdated, npm view", ofNpm),
+  ...doing("cargo build, cargo check, cargo test", "-C -Z --config --manifest-path --target-dir", "folder"),
+];
+
+/** Commands that only read, and that are known with exactly these words. */
+const exactly: ReadonlySet<string> = new Set([
+  ...["git branch", "git branch -a", "git branch -r", "git branch -v", "git branch -vv", "git branch --show-current"],
+  ...["git tag", "git tag -l", "git tag --list", "git remote", "git remote -v", "git stash list", "git worktree list"],
+  ...["git --version", "node --version", "node -v", "npm --version", "npm -v", "cargo --version", "python3 --version"],
+]);
+
+/** What can be set to run unasked, by name: programs, and the subcommands of Git. */
+export const readingNames: readonly string[] = [
+  ...all.filter(({ reads }) => reads !== undefined).map(({ words }) => words.join(" ")),
+  ...["find", "sed -n"],
+  ...exactly,
+];
+
+/** The known command that these words are; null if its options are not known. */
+export function knownCommand(given: readonly string[]): KnownCommand | null {
+  const found = all.find(({ words }) => words.every((word, at) => fits(word, given[at])));
+  if (found === undefined) return null;
+  return { ...found, words: found.words.map((_, at) => given[at] ?? "") };
+}
+
+function fits(word: string, given: string | undefined): boolean {
+  return word === "*" ? given !== undefined && /^[a-z][\w:.-]*$/i.test(given) : word === given;
+}
+
+/** Whether a known command, if it is on the list of those that read, is one by its exact words. */
+export function readsExactly(words: readonly string[]): boolean {
+  return exactly.has(words.join(" "));
+}
+
+/** Whether Git is called with a subcommand that only reads. */
+export function isGitReading(words: readonly string[]): boolean {
+  const [program = "", subcommand = ""] = words;
+  if (basename(program) !== "git") return false;
+  return /^(branch|tag|remote|stash|worktree)$/.test(subcommand)
+    ? readsExactly(["git", ...words.slice(1)])
+    : knownCommand(["git", ...words.slice(1)])?.reads !== undefined;
+}
+
+/** What `find` may be given so that it lists names, and does nothing else. */
+const listing =
+  /^-(name|iname|path|ipath|wholename|regex|iregex|type|maxdepth|mindepth|size|empty|mtime|mmin|newer|perm|user|print|print0|ls|prune|depth|not|a|and|o|or|xdev)$/;
+
+export function onlyFinds(given: readonly string[]): boolean {
+  return given.every((word) => !word.startsWith("-") || listing.test(word));
+}
+
+/** `sed -n 5,20p`: it prints lines by their numbers. */
+export function onlyPrintsLines([option = "", script = "", ...files]: readonly string[]): boolean {
+  return option === "-n" && /^(\d+|\$)(,(\d+|\$))?p$/.test(script) && !files.some((word) => word.startsWith("-"));
+}

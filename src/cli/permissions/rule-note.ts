@@ -1,0 +1,31 @@
+/**
+ * What a person who adds a rule should know of it.
+ */
+import { PawlError } from "../../index.js";
+import { commandOf, definerOf } from "./command-pattern.js";
+import { personalFolder } from "./path-pattern.js";
+import { knownCommand } from "./programs.js";
+import { type Rule, readRule } from "./rule.js";
+import type { KeptRule } from "./rule-text.js";
+
+/** The note to a rule; null if it allows only what it says. */
+export function noteOfRule({ verdict, tool, about }: Rule): string | null {
+  if (verdict !== "allow") return null;
+  if (about.kind === "tool") return tool === "shell" ? "This rule allows every command." : null;
+  if (about.kind !== "command") return null;
+  const { words, anyFurther } = about.pattern;
+  const command = commandOf(words);
+  if (anyFurther && knownCommand(command) === null)
+    return `Pawl does not know the options of ${command.slice(0, 2).join(" ")}: with this rule they may run other programs, write files, or read settings.`;
+  return definerOf(command);
+}
+
+/** The same for a rule of a file that allows. Null also if the rule cannot be read, which is an error elsewhere. */
+export function noteOfAllowed(kept: KeptRule): string | null {
+  try {
+    return noteOfRule(readRule("allow", kept, "folder", personalFolder));
+  } catch (error) {
+    if (error instanceof PawlError) return null;
+    throw error;
+  }
+}
