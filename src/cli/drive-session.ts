@@ -69,18 +69,24 @@ export type SessionDriver = {
 
 export type StartRun = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
 
-/** @param needsKept false if the session may be lost when the process ends, should Node have no SQLite */
+type StoreUse = {
+  /** False if the session may be lost when the process ends, should Node have no SQLite. Default true. */
+  readonly needsKept?: boolean;
+  /** Whether a store file that was named is created if it does not exist. Default false. */
+  readonly creates?: boolean;
+};
+
 export async function withSessionDriver(
   options: DriveOptions,
   terminal: Terminal,
   work: (driver: SessionDriver) => Promise<number>,
-  needsKept = true,
+  { needsKept = true, creates = false }: StoreUse = {},
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const home = homeOf(process.env);
   const closing: (() => Promise<void>)[] = [];
   const { store, loss }: OpenedStore = needsKept
-    ? { store: await openStore(home), loss: null }
+    ? { store: await openStore(home, { creates }), loss: null }
     : await openStoreOrMemory(home);
   try {
     return await work({

@@ -32,7 +32,7 @@ import type { ConfiguredLimits } from "./configuration/configuration.js";
 import { configurationInForce, type InForce } from "./configuration/in-force.js";
 import { configurationOf } from "./configuration-folder.js";
 import { recording } from "./file-records.js";
-import { shortId } from "./home.js";
+import { shortId, storeFiles } from "./home.js";
 import { guardedTools } from "./permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "./permissions/permissions.js";
 import { quietGitShell } from "./permissions/quiet-git-shell.js";
@@ -42,7 +42,7 @@ export const agentName = "pawl";
 
 export type FolderAgentOptions = {
   readonly store: Store;
-  /** The folder of the sessions. Tools never write there. */
+  /** The folder of settings and sessions. Tools never write there, nor to a store that was named. */
   readonly home: string;
   readonly model: Model;
   readonly root: string;
@@ -194,7 +194,7 @@ function folderTools({
     },
     ...background.tools,
   ];
-  const guarded = guardedTools(permissions, [home]);
+  const guarded = guardedTools(permissions, storeFiles(home));
   const own = [...guarded.tools, todo()];
   checkToolsOff(toolsOff, [...own, ...shell]);
   const all = [...own, ...(allowShell ? shell : []), ...serverTools];

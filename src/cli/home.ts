@@ -1,6 +1,8 @@
 /**
- * Where the command line keeps its sessions: one SQLite file, the same for every folder; or a PostgreSQL database.
+ * Where the command line keeps its sessions: one SQLite file, the same for every folder. `--store` and `PAWL_STORE` name
+ * another file, or a PostgreSQL database.
  */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { createMemoryStore, PawlError, type SessionSummary, type Store } from "../index.js";
@@ -19,34 +21,66 @@ export function homeOf(environment: Environment): string {
   return join(homedir(), ".local", "share", "pawl");
 }
 
-export function databaseOf(home: string): string {
-  return join(home, "sessions.db");
+export type StoreLocation =
+  | {
+      readonly type: "file";
+      readonly path: string;
+      /** Whether a person named the file. Only commands that begin sessions create such a file: its name may be mistyped. */
+      readonly isNamed: boolean;
+    }
+  | { readonly type: "postgres"; readonly connection: PostgresConnection };
+
+/** A scheme of two letters or more: `C:\` is a file. */
+const address = /^[a-z][a-z\d+.-]+:/i;
+
+/** The value of `--store` or `PAWL_STORE` with the whole path of a file, so that it names the same store in every folder. */
+export function wholeStoreName(name: string): string {
+  return name === "" || address.test(name) ? name : resolve(name);
 }
 
-/** The PostgreSQL database that `PAWL_STORE` names (`--store` sets it); null: sessions are in a file of the home folder. */
-export function postgresOf({ PAWL_STORE: address }: Environment): PostgresConnection | null {
-  if (address === undefined || address === "") return null;
+/** @throws PawlError `bad_configuration` if `PAWL_STORE` is the address of something else than PostgreSQL */
+export function storeLocation(home: string, { PAWL_STORE: name = "" }: Environment): StoreLocation {
+  if (name === "") return { type: "file", path: join(home, "sessions.db"), isNamed: false };
+  if (!address.test(name)) return { type: "file", path: resolve(name), isNamed: true };
   // The address may hold a password. So the message does not repeat it.
-  if (!/^postgres(?:ql)?:\/\//.test(address) || !URL.canParse(address))
+  if (!/^postgres(?:ql)?:\/\//.test(name) || !URL.canParse(name))
     throw new PawlError(
       "bad_configuration",
-      "--store and PAWL_STORE take the address of a PostgreSQL database, for example postgres://user@host/database.",
+      "--store and PAWL_STORE take a file, for example ./jobs.db, or the address of a PostgreSQL database, for example postgres://user@host/database.",
     );
-  const url = new URL(address);
+  const url = new URL(name);
   const schema = url.searchParams.get("schema");
   url.searchParams.delete("schema");
-  return { url: url.href, ...(schema === null ? {} : { schema }) };
+  return { type: "postgres", connection: { url: url.href, ...(schema === null ? {} : { schema }) } };
 }
 
-/** @throws PawlError `store_open`, `store_corrupt`, `newer_format`, `missing_package` */
-export function openStore(home: string): Promise<Store> {
-  const postgres = postgresOf(process.env);
-  return postgres === null
-    ? withSqlite(() => openSqliteStore({ path: databaseOf(home) }))
-    : withPostgres(async () => {
-        const { openPostgresStore } = await import("../stores/postgres/index.js");
-        return openPostgresStore(postgres);
-      });
+/** The files of the store that tools must never write. */
+export function storeFiles(home: string): readonly string[] {
+  const location = storeLocation(home, process.env);
+  if (location.type === "postgres") return [home];
+  return [home, ...["", "-journal", "-wal", "-shm"].map((suffix) => `${location.path}${suffix}`)];
+}
+
+type OpenOptions = {
+  /** Whether a file that was named is created if it does not exist. Default false. */
+  readonly creates?: boolean;
+};
+
+/** @throws PawlError `bad_configuration`, `store_open`, `store_corrupt`, `newer_format`, `missing_package` */
+export async function openStore(home: string, { creates = false }: OpenOptions = {}): Promise<Store> {
+  const location = storeLocation(home, process.env);
+  if (location.type === "postgres")
+    return withPostgres(async () => {
+      const { openPostgresStore } = await import("../stores/postgres/index.js");
+      return openPostgresStore(location.connection);
+    });
+  const { path, isNamed } = location;
+  if (isNamed && !creates && !existsSync(path))
+    throw new PawlError(
+      "store_open",
+      `There is no file ${path}. Check --store or PAWL_STORE: commands that begin sessions, such as "pawl run", create the file.`,
+    );
+  return withSqlite(() => openSqliteStore({ path }));
 }
 
 /** If `pg` is missing, the error names the command that adds it to this installation. */
@@ -77,12 +111,12 @@ export type OpenedStore = {
   readonly loss: string | null;
 };
 
-/** Opens the sessions, or a store in memory if Node has no SQLite. @throws PawlError as `openStore`, except for that */
+/** Opens the sessions, or a store in memory if Node has no SQLite and no store was named. @throws PawlError as `openStore`, except for that */
 export async function openStoreOrMemory(home: string): Promise<OpenedStore> {
   try {
-    return { store: await openStore(home), loss: null };
+    return { store: await openStore(home, { creates: true }), loss: null };
   } catch (error) {
-    if (!lacksPackage(error) || postgresOf(process.env) !== null) throw error;
+    if (!lacksPackage(error) || (process.env.PAWL_STORE ?? "") !== "") throw error;
     const loss = `This session is lost when the command ends, because Node ${process.version} has no SQLite. ${keeping()}`;
     return { store: createMemoryStore(), loss };
   }

@@ -157,17 +157,20 @@ const addWorker: Add = (program, terminal, finish) => {
   const command = program
     .command("worker")
     .description("continue sessions that were answered or interrupted, or whose wait is over")
+    .argument("[module]", "a module with agents, as for pawl serve (default: the agent of each session's folder)")
     .option("--once", "exit when no session is due")
     .option("--concurrency <count>", "sessions at the same time", positive, 4)
     .option("--json", "print one JSON event per line");
   addPermissions(command)
     .addHelpText(
       "after",
-      `${examples("pawl worker", "pawl worker --once", "pawl worker --allow-shell --json >> worker.jsonl")}
+      `${examples("pawl worker", "pawl worker --once", "pawl worker agents.js", "pawl worker --allow-shell --json >> worker.jsonl")}
 Ctrl-C and SIGTERM stop the worker: tools that run have 5 s to finish, and the
 exit code is 0. A worker has only the permissions that you give it here, not
 those that a run started with.
 `,
     )
-    .action(async (options: WorkerCommandOptions) => finish(await worker(options, terminal)));
+    .action(async (module: string | undefined, options: WorkerCommandOptions) =>
+      finish(await worker(module, options, terminal)),
+    );
 };

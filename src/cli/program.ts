@@ -15,6 +15,7 @@ import { addCompletion } from "./completion-program.js";
 import { addConfigurationCommands } from "./configuration-program.js";
 import type { ConversationOptions } from "./conversation/place.js";
 import type { DriveOptions } from "./drive-session.js";
+import { wholeStoreName } from "./home.js";
 import { addMcp } from "./mcp-program.js";
 import {
   type Add,
@@ -68,14 +69,14 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   for (const command of withSubcommands(program)) {
     if (usesStore(command))
       command.option(
-        "--store <address>",
-        "a PostgreSQL database instead of the file, postgres://… (default: PAWL_STORE)",
+        "--store <file or address>",
+        "where the sessions are: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
       );
     command.option("--debug", "print the stack of an error");
   }
   program.hook("preAction", (_, command) => {
-    const { store } = command.optsWithGlobals<{ readonly store?: string }>();
-    if (store !== undefined) process.env.PAWL_STORE = store;
+    const { store = process.env.PAWL_STORE } = command.optsWithGlobals<{ readonly store?: string }>();
+    if (store !== undefined) process.env.PAWL_STORE = wholeStoreName(store);
   });
   program.addHelpText(
     "after",

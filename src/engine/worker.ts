@@ -96,7 +96,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     if (topAgent !== null) return { agent: topAgent, sessionIds: await chainFrom(store, sessionId) };
     throw new PawlError(
       "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have. Add the agent, or leave the session to another worker.`,
+      `Session ${sessionId} belongs to the agent "${session.agent}", which this worker does not have. Add the agent to the option agents of the worker (pawl worker MODULE: a module that exports it), or leave the session to another worker.`,
     );
   }
 

@@ -30,7 +30,7 @@ export async function acp(options: AcpCommandOptions, version: string, terminal:
   const sdk = await importAcpSdk(installCommand(acpPackage));
   const { stop, leave } = listenForInterruptions(terminal);
   const home = homeOf(process.env);
-  const store = await openStore(home);
+  const store = await openStore(home, { creates: true });
   const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
   const agents = createAgents({ store, home, options, say });
   try {

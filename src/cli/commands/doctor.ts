@@ -2,8 +2,8 @@
  * `pawl doctor`: checks what Pawl needs, and whether it can write where it keeps sessions.
  */
 import { randomUUID } from "node:crypto";
-import { rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { isHolderDead, type Store } from "../../index.js";
 import { defaultModels, findLocalModel } from "../../models/index.js";
 import { describePostgres, type PostgresConnection } from "../../stores/postgres/index.js";
@@ -13,7 +13,7 @@ import { chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import { realFolder } from "../drive-session.js";
 import { describeError, exitCodes } from "../exit.js";
-import { databaseOf, homeOf, openStore, postgresOf, withPostgres, withSqlite } from "../home.js";
+import { homeOf, openStore, storeLocation, withPostgres, withSqlite } from "../home.js";
 import { listPending } from "../pending-calls.js";
 import type { Terminal } from "../terminal.js";
 import { counted, visible } from "../text.js";
@@ -64,21 +64,27 @@ type Checker = readonly [string, () => Finding | Promise<Finding>];
 
 function storeCheckers(home: string): readonly Checker[] {
   try {
-    const postgres = postgresOf(process.env);
-    if (postgres !== null)
+    const location = storeLocation(home, process.env);
+    if (location.type === "postgres")
       return [
-        ["postgres", () => checkPostgres(postgres)],
+        ["postgres", () => checkPostgres(location.connection)],
         ["writing", () => withStore(home, timeWrite)],
       ];
+    const { path, isNamed } = location;
+    // The check of the sessions reports that a file is missing.
+    if (isNamed && !existsSync(path)) return [];
+    return [
+      ["sqlite", () => checkSqlite(path)],
+      [
+        "files",
+        () => (isNamed ? checkModes([path], `chmod 600 ${path}`) : checkModes([home, path], `chmod 700 ${home}`)),
+      ],
+      ["writing", () => checkWriting(dirname(path))],
+    ];
   } catch {
     // The check of the sessions reports what is wrong with the address.
     return [];
   }
-  return [
-    ["sqlite", () => checkSqlite(home)],
-    ["files", () => checkModes(home)],
-    ["writing", () => checkWriting(home)],
-  ];
 }
 
 async function attempt(checker: () => Finding | Promise<Finding>): Promise<Finding> {
@@ -124,16 +130,17 @@ async function checkSessions(home: string): Promise<Finding> {
     const { length } = await store.list();
     const problems = await store.verify();
     const [first] = problems;
-    const place = postgresOf(process.env) === null ? databaseOf(home) : "the database";
-    const what = `${counted(length, "session")} in ${place}`;
+    const location = storeLocation(home, process.env);
+    const where = location.type === "file" ? location.path : "the database";
+    const what = `${counted(length, "session")} in ${where}`;
     if (first === undefined) return ok(what);
-    const where = first.sessionId === null ? "" : `session ${first.sessionId}: `;
-    return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${where}${first.what}`);
+    const session = first.sessionId === null ? "" : `session ${first.sessionId}: `;
+    return failed(`${what}; ${counted(problems.length, "fault")}, the first: ${session}${first.what}`);
   });
 }
 
-async function checkSqlite(home: string): Promise<Finding> {
-  const { driver, version, journal, tables, format } = await withSqlite(() => describeSqlite(databaseOf(home)));
+async function checkSqlite(path: string): Promise<Finding> {
+  const { driver, version, journal, tables, format } = await withSqlite(() => describeSqlite(path));
   const log = format === null ? "no log yet" : `log format ${format}`;
   return {
     ...ok(`SQLite ${version} by ${driver}, journal mode ${journal}, tables ${tables}, ${log}`),
@@ -141,13 +148,12 @@ async function checkSqlite(home: string): Promise<Finding> {
   };
 }
 
-function checkModes(home: string): Finding {
-  const modes = [home, databaseOf(home)].map((path) => ({ path, mode: statSync(path).mode & 0o777 }));
+/** @param closing the command that closes the files to others */
+function checkModes(paths: readonly string[], closing: string): Finding {
+  const modes = paths.map((path) => ({ path, mode: statSync(path).mode & 0o777 }));
   const what = modes.map(({ path, mode }) => `${path} is ${mode.toString(8).padStart(4, "0")}`).join(", ");
   const isOpen = process.platform !== "win32" && modes.some(({ mode }) => (mode & 0o077) !== 0);
-  return isOpen
-    ? noted(`${what}; other users of this machine can read it. To prevent that: chmod 700 ${home}`)
-    : ok(what);
+  return isOpen ? noted(`${what}; other users of this machine can read it. To prevent that: ${closing}`) : ok(what);
 }
 
 const mostClockDifferenceMs = 5_000;
@@ -184,8 +190,8 @@ async function timeWrite(store: Store): Promise<Finding> {
 }
 
 /** In a temporary store beside the real one, which is removed. */
-async function checkWriting(home: string): Promise<Finding> {
-  const path = join(home, `doctor-${process.pid}.db`);
+async function checkWriting(folder: string): Promise<Finding> {
+  const path = join(folder, `doctor-${process.pid}.db`);
   try {
     const store = await withSqlite(() => openSqliteStore({ path }));
     try {

@@ -30,7 +30,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const say = (text: string) => terminal.err(`${visible(terminal.redaction.text(text))}\n`);
   if (configured.notice !== null) say(configured.notice);
   say(why);
-  const store = await openStore(home);
+  const store = await openStore(home, { creates: true });
   try {
     const choices = folderChoices(options, { root, home }, configured);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices });

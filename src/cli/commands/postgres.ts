@@ -4,7 +4,7 @@
 import { PawlError } from "../../index.js";
 import { grantsFor, migrate as migrateTables, type PostgresConnection } from "../../stores/postgres/index.js";
 import { exitCodes } from "../exit.js";
-import { postgresOf, withPostgres } from "../home.js";
+import { homeOf, storeLocation, withPostgres } from "../home.js";
 import type { Terminal } from "../terminal.js";
 
 export type MigrateOptions = { readonly json?: true };
@@ -19,13 +19,18 @@ export async function migrate(options: MigrateOptions, terminal: Terminal): Prom
 }
 
 export function grants(role: string, terminal: Terminal): number {
-  const { schema } = postgresOf(process.env) ?? {};
+  const { schema } = databaseInUse() ?? {};
   terminal.out(`${grantsFor({ role, ...(schema === undefined ? {} : { schema }) }).join("\n")}\n`);
   return exitCodes.done;
 }
 
+function databaseInUse(): PostgresConnection | null {
+  const location = storeLocation(homeOf(process.env), process.env);
+  return location.type === "postgres" ? location.connection : null;
+}
+
 function named(): PostgresConnection {
-  const connection = postgresOf(process.env);
+  const connection = databaseInUse();
   if (connection !== null) return connection;
   throw new PawlError(
     "bad_configuration",

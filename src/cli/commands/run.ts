@@ -38,7 +38,7 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
       (agent, canAsk) => agent.run(task, { sessionId, ...startOptions(options, canAsk) }),
     );
   };
-  return withSessionDriver(options, terminal, work, needsKept);
+  return withSessionDriver(options, terminal, work, { needsKept, creates: true });
 }
 
 /** The task, from the arguments or from standard input. @throws PawlError `bad_input` if there is none */

@@ -4,11 +4,10 @@
  * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
  * the environment gives one. Any other address than this machine's own needs one that was given.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { type Agent, type ClientOption, type Engine, PawlError, type Store } from "../../index.js";
+import { join } from "node:path";
+import { type ClientOption, PawlError } from "../../index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
@@ -18,6 +17,7 @@ import { exitCodes } from "../exit.js";
 import { createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { listenForInterruptions } from "../interruptions.js";
+import { agentsOf, type ServedAgents } from "../module-agents.js";
 import { noteServer } from "../running-server.js";
 import { readSmallText } from "../small-file.js";
 import type { Terminal } from "../terminal.js";
@@ -55,7 +55,7 @@ export async function serve(
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const { token, isGiven } = tokenFor(options);
-  const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module);
+  const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module, options);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
   // Processes on other machines have the secret of the peers in common, and not this home folder.
   const secret = options.peerSecretFile === undefined ? { secret: secretIn(homeOf(process.env)) } : {};
@@ -71,7 +71,7 @@ export async function serve(
     ...hostsFor(options),
     ...peersFor(options),
   };
-  const server = createServer({ ...served.what, ...common });
+  const server = createServer({ store: served.store, agents: served.agents, ...common });
   const http = createHttpServer(server.httpOptions, server.listener);
   http.maxConnections = mostConnections;
   let forget = () => {};
@@ -100,11 +100,6 @@ export async function serve(
     await served.close();
   }
 }
-
-type Served = {
-  readonly what: Pick<ServerOptions, "store" | "agents"> & { readonly store: Store; readonly agents: readonly Agent[] };
-  readonly close: () => Promise<void>;
-};
 
 /** @throws PawlError `bad_configuration` */
 function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: string; readonly isGiven: boolean } {
@@ -156,9 +151,9 @@ function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<Se
   return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
-async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<Served> {
+async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<ServedAgents> {
   const home = homeOf(process.env);
-  const store = await openStore(home);
+  const store = await openStore(home, { creates: true });
   try {
     const root = realFolder(options.root ?? ".");
     const configured = configurationInForce({ root, home });
@@ -173,52 +168,11 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
       root,
       ...folderChoices(options, { root, home }, configured),
     });
-    return { what: { store, agents: [agent] }, close: () => store.close() };
+    return { store, agents: [agent], close: () => store.close() };
   } catch (error) {
     await store.close();
     throw error;
   }
-}
-
-/** `export default` an engine, an agent, a list of agents, or a function that gives one of these. */
-async function agentsOf(module: string): Promise<Served> {
-  if (!isFile(module))
-    throw new PawlError(
-      "bad_configuration",
-      `There is no file ${module}. Give a module that exports agents, or leave it out for the agent of this folder.`,
-    );
-  const loaded = (await import(pathToFileURL(resolve(module)).href)) as { readonly default?: unknown };
-  const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
-  if (isEngine(given)) return { what: { store: given.store, agents: given.agents }, close: () => given.shutdown() };
-  const agents = [given].flat();
-  const [first] = agents;
-  if (!agents.every(isAgent) || !isAgent(first))
-    throw new PawlError(
-      "bad_configuration",
-      `${module} must export by default an engine, an agent, a list of agents, or a function that gives one of these.`,
-    );
-  const store = storeOf(first);
-  if (agents.some((agent) => storeOf(agent) !== store))
-    throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
-  return { what: { store, agents }, close: () => store.close() };
-}
-
-function isFile(path: string): boolean {
-  return statSync(resolve(path), { throwIfNoEntry: false })?.isFile() === true;
-}
-
-function isEngine(given: unknown): given is Engine {
-  return typeof given === "object" && given !== null && "agents" in given && "work" in given;
-}
-
-function isAgent(given: unknown): given is Agent {
-  return typeof given === "object" && given !== null && "options" in given && "runStream" in given;
-}
-
-function storeOf(agent: Agent): Store {
-  const { store } = agent.options;
-  if (store === undefined) throw new PawlError("internal", "An agent has no store. Please report this.");
-  return store;
 }
 
 function listen(http: HttpServer, { port, host, socket }: ServeOptions): Promise<void> {

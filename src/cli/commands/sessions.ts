@@ -14,8 +14,11 @@ import { age, counted, cut, oneLine, visible, widthOf } from "../text.js";
 export type JsonOption = { readonly json?: true };
 export type ShowOptions = JsonOption & { readonly numbers?: true };
 
-export async function withStore(work: (store: Store) => Promise<void>): Promise<number> {
-  const store = await openStore(homeOf(process.env));
+export async function withStore(
+  work: (store: Store) => Promise<void>,
+  options: { readonly creates?: boolean } = {},
+): Promise<number> {
+  const store = await openStore(homeOf(process.env), options);
   try {
     await work(store);
     return exitCodes.done;

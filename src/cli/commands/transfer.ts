@@ -58,20 +58,23 @@ async function printCopy(store: Store, sessionIds: readonly string[] | undefined
 }
 
 export async function importFile(file: string | undefined, options: JsonOption, terminal: Terminal): Promise<number> {
-  return withStore(async (store) => {
-    const imported = await (file === undefined || file === "-"
-      ? withInput((path) => importSessions(store, { read: () => createReadStream(path) }))
-      : importSessions(store, { read: () => createReadStream(file) })
-    ).catch((error: unknown) => {
-      throw isOfFile(error)
-        ? new PawlError("bad_input", `The file cannot be read: ${error.message}.`, { cause: error })
-        : error;
-    });
-    if (options.json === true) terminal.json(imported);
-    else
-      terminal.out(`Imported ${counted(imported.sessions, "session")} (entries of their logs: ${imported.entries}).
+  return withStore(
+    async (store) => {
+      const imported = await (file === undefined || file === "-"
+        ? withInput((path) => importSessions(store, { read: () => createReadStream(path) }))
+        : importSessions(store, { read: () => createReadStream(file) })
+      ).catch((error: unknown) => {
+        throw isOfFile(error)
+          ? new PawlError("bad_input", `The file cannot be read: ${error.message}.`, { cause: error })
+          : error;
+      });
+      if (options.json === true) terminal.json(imported);
+      else
+        terminal.out(`Imported ${counted(imported.sessions, "session")} (entries of their logs: ${imported.entries}).
 `);
-  });
+    },
+    { creates: true },
+  );
 }
 
 /** An import reads its text twice, and standard input can be read once: it waits in a file, which nobody else can read. */

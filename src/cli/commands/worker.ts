@@ -1,9 +1,17 @@
 /**
- * `pawl worker`: continues the sessions of the command line that are due, each with its own folder, model and tools.
+ * `pawl worker`: continues the sessions that are due: those of the command line, each with its own folder, model and tools,
+ * or those of the agents of a module.
  *
- * The worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
+ * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
-import { type Agent, createWorker, type SessionBinding, type Store, type WorkerReport } from "../../index.js";
+import {
+  type Agent,
+  createWorker,
+  type SessionBinding,
+  type Store,
+  type WorkerOptions,
+  type WorkerReport,
+} from "../../index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import { aliasFor } from "../configuration/model-aliases.js";
@@ -12,6 +20,7 @@ import { describeError, exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
+import { agentsOf } from "../module-agents.js";
 import type { Terminal } from "../terminal.js";
 import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
 
@@ -22,13 +31,16 @@ export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
 
 const graceMs = 5_000;
 
-export async function worker(options: WorkerCommandOptions, terminal: Terminal): Promise<number> {
+export async function worker(
+  module: string | undefined,
+  options: WorkerCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
-  const home = homeOf(process.env);
-  const store = await openStore(home);
   const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
+  const { store, agents, close } =
+    module === undefined ? await folderAgents(options, view) : await moduleAgents(module, options, view);
   const { concurrency } = options;
-  const agents = createAgents({ store, home, view, options });
   const onReport = (report: WorkerReport) => view.report(report, textOf(report));
   const working = createWorker({ store, agents, concurrency, onReport });
   const departure = onDeparture(interruptions, () => {
@@ -36,21 +48,42 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
     return working.stop({ graceMs });
   });
   try {
-    terminal.err(`${terminal.style("dim", greeting(options))}\n`);
+    terminal.err(`${terminal.style("dim", greeting(module, agents, options))}\n`);
     await (options.once === true ? working.runUntilIdle() : working.run());
     await departure.done();
     return exitCodes.done;
   } finally {
-    await store.close();
+    await close();
   }
 }
 
-function greeting({ once, yes, allowShell }: WorkerCommandOptions): string {
+type WorkersAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
+
+async function folderAgents(options: WorkerCommandOptions, view: WorkerView): Promise<WorkersAgents> {
+  const home = homeOf(process.env);
+  const store = await openStore(home, { creates: true });
+  return { store, agents: createAgents({ store, home, view, options }), close: () => store.close() };
+}
+
+async function moduleAgents(module: string, options: WorkerCommandOptions, view: WorkerView): Promise<WorkersAgents> {
+  const { store, agents, close } = await agentsOf(module, options);
+  const watched = agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), view.observer] }));
+  return { store, agents: watched, close };
+}
+
+function greeting(
+  module: string | undefined,
+  agents: WorkerOptions["agents"],
+  { once, yes, allowShell }: WorkerCommandOptions,
+): string {
+  const what = once === true ? "Continuing sessions that are due" : "Waiting for sessions that are due";
+  if (module !== undefined && typeof agents !== "function")
+    return `${what}, of ${agents.map(({ options }) => options.name ?? "agent").join(", ")}.`;
   const allowed = [
     yes === true ? "every tool is allowed" : "calls that need approval wait for it",
     ...(allowShell === true ? ["with a shell"] : []),
   ];
-  return `${once === true ? "Continuing sessions that are due" : "Waiting for sessions that are due"}; ${allowed.join(", ")}.`;
+  return `${what}; ${allowed.join(", ")}.`;
 }
 
 function textOf(report: WorkerReport): string {
