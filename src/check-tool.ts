@@ -22,6 +22,7 @@ const rules: OptionTable<AnyTool> = {
   name: anything,
   description: anything,
   input: anything,
+  lenientInput: trueOrFalse,
   readOnly: trueOrFalse,
   recover: anything,
   needsApproval: {

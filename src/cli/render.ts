@@ -33,7 +33,8 @@ import {
   writeLine,
   writeText,
 } from "./rendered-text.js";
-import { cut, duration, hasFailedCommand, shortInput, shortResult, visible } from "./text.js";
+import { repairNote } from "./repair-note.js";
+import { cut, duration, failureLines, hasFailedCommand, shortInput, shortResult, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 export type { Piece } from "./rendered-text.js";
@@ -276,7 +277,8 @@ function showInput(state: RenderState, input: readonly UserMessage[], { style }:
   writeLine(state, style("bold", visible(text).replace(/^/gm, "> ")));
 }
 
-function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool_call">, options: RenderOptions): void {
+function showCall(state: RenderState, event: EventNamed<"tool_call">, options: RenderOptions): void {
+  const { callKey, name, input, repair } = event;
   const title = visible(name);
   releaseHeld(state);
   state.streamed = "";
@@ -284,6 +286,7 @@ function showCall(state: RenderState, { callKey, name, input }: EventNamed<"tool
   if (state.calls.size > 0) state.isParallel = true;
   state.calls.set(callKey, { input });
   writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
+  if (repair !== undefined) writeLine(state, options.style("dim", `  ${repairNote(name, repair)}`));
 }
 
 function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {
@@ -300,8 +303,14 @@ function showResult(state: RenderState, event: EventNamed<"call_complete">, { st
   const isNamed = state.isParallel || call?.input === undefined;
   const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
   const took = ` · ${duration(event.durationMs)}`;
-  const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, Math.max(20, columns - 4 - took.length));
-  writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
+  const width = Math.max(20, columns - 4);
+  const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, width - took.length);
+  if (isOk) writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
+  else {
+    const [first = "", ...others] = failureLines(`${title}${call?.result ?? ""}`, width);
+    writeLine(state, `  ${mark} ${first}${others.length === 0 ? style("dim", took) : ""}`);
+    for (const line of others) writeLine(state, `    ${line}`);
+  }
   if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
   state.calls.delete(event.callKey);
   if (state.calls.size === 0) state.isParallel = false;

@@ -114,6 +114,20 @@ export function shortResult(result: string, isOk: boolean): string {
   return remark === undefined ? counted(lines.length, "line") : oneLine(remark);
 }
 
+const mostFailureLines = 12;
+
+/** Why a call failed, whole if that is not long: a reason that is cut off does not say what to change. */
+export function failureLines(text: string, width: number): readonly string[] {
+  const lines = text
+    .replace(/(^|: )Error: /, "$1")
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .slice(0, mostFailureLines + 1)
+    .flatMap((line) => wrapped(oneLine(line), width));
+  const hidden = lines.length - mostFailureLines;
+  return hidden > 0 ? [...lines.slice(0, mostFailureLines), "…"] : lines;
+}
+
 /** Whether the result of the shell tool is of a command that ended with another exit code than 0, or by a signal. */
 export function hasFailedCommand(result: string): boolean {
   const last = result.slice(result.lastIndexOf("\n") + 1);

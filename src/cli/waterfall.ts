@@ -119,8 +119,9 @@ function attemptRows(attempt: TracedAttempt): readonly Row[] {
 
 const waitedFor = { person: "for a person", external: "for its result", child: "for another agent" } as const;
 
-function callRows({ name, outcome, ran, waits, steps = [] }: TracedCall, decidedAt: number): readonly Row[] {
+function callRows({ name, outcome, ran, waits, steps = [], repair }: TracedCall, decidedAt: number): readonly Row[] {
   const failed = outcome !== undefined && outcome !== "ok";
+  const repaired = repair === undefined ? "" : ", repaired";
   const waited = waits.map((wait): Row => {
     const by = wait.by === undefined ? "" : ` (${wait.by})`;
     const after = ran === undefined && wait === waits.at(-1) && outcome !== undefined ? `, then ${outcome}` : "";
@@ -128,13 +129,15 @@ function callRows({ name, outcome, ran, waits, steps = [] }: TracedCall, decided
     return { kind: "wait", label: name, note: `${waitedFor[wait.for]}${by}${after}`, failed, startedAt, durationMs };
   });
   if (ran === undefined && waited.length === 0 && outcome !== undefined)
-    return [{ kind: "tool", label: name, note: outcome, notRun: true, startedAt: decidedAt, durationMs: 0 }];
+    return [
+      { kind: "tool", label: name, note: `${outcome}${repaired}`, notRun: true, startedAt: decidedAt, durationMs: 0 },
+    ];
   if (ran === undefined) return [...waited, ...steps.map(stepRow)];
   const again = ran.attempt > 1 ? ` (attempt ${ran.attempt})` : "";
   const { startedAt, durationMs } = ran;
   return [
     ...waited,
-    { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}`, failed, startedAt, durationMs },
+    { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}${repaired}`, failed, startedAt, durationMs },
     ...steps.map(stepRow),
   ];
 }

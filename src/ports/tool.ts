@@ -215,6 +215,12 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly description: string;
   /** The schema of its input. An input that does not fit goes back to the model as an error. */
   readonly input: InputSchema<Input>;
+  /**
+   * True forgives what small models often get wrong: properties that the schema does not have are left out, and numbers and
+   * booleans that are written as strings are read. Nothing else is changed, and the log says what was. For a JSON Schema,
+   * or a schema that gives one. Default: false; the tools of `pawl/tools` set it.
+   */
+  readonly lenientInput?: boolean;
   /** True if the tool changes nothing. Then it may run without approval, and may run again. Default: false. */
   readonly readOnly?: boolean;
   /** Default: `rerun` if `readOnly`, else `fail`. */

@@ -9,7 +9,7 @@
 import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";
 import type { ModelSettings } from "../core/data/model-settings.js";
 import type { Reason } from "../core/data/reasons.js";
-import type { AfterFailure, HookRecord } from "../core/machine/event.js";
+import type { AfterFailure, HookRecord, Repair } from "../core/machine/event.js";
 import type { SourceReference } from "../core/machine/sources.js";
 import type { CallOutcome, Purpose, Status } from "../core/machine/state.js";
 
@@ -84,6 +84,8 @@ export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
+  /** How the call was repaired that the model wrote badly, without what was wrong with it; absent if it was not. */
+  readonly repair?: Pick<Repair, "by" | "name" | "changes">;
   /** Absent if the run ended before the call did. */
   readonly outcome?: CallOutcome;
   /** The limit that ended the child session: the output is what it had found by then. */

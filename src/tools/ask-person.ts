@@ -30,6 +30,7 @@ const input = {
 export function askPerson(): AnyTool {
   return defineTool({
     name: "ask_person",
+    lenientInput: true,
     description:
       "Asks the person whom you work for, and waits for the answer. Use it only if you cannot go on without it, or if a wrong guess would do harm.",
     input,

@@ -239,6 +239,7 @@ function toolsFor(
 
   const read = defineTool({
     name: "read_process",
+    lenientInput: true,
     description: "Gives what a process in the background has written so far, and whether it still runs.",
     input,
     readOnly: true,
@@ -246,6 +247,7 @@ function toolsFor(
   });
   const stop = defineTool({
     name: "stop_process",
+    lenientInput: true,
     description: "Ends a process in the background with all that it has started, and gives what it has written.",
     input,
     // It ends what the session itself has started.

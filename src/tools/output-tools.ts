@@ -51,6 +51,7 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
   return [
     {
       name: "read_output",
+      lenientInput: true,
       description:
         "Reads more of a tool's output that was cut: from a line or a byte on, as much as fits. Its first line says what it is, and how to go on.",
       input: {
@@ -72,6 +73,7 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
     },
     {
       name: "search_output",
+      lenientInput: true,
       description:
         "Finds a text, taken literally, in the whole of a tool's output that was cut. Gives the lines it stands in with their numbers.",
       input: {

@@ -33,6 +33,7 @@ type ListInput = {
 export function createListFiles(root: Root): Tool<ListInput, string> {
   return {
     name: "list_files",
+    lenientInput: true,
     description:
       "Lists files under a folder, sorted, one path a line; folders end with a slash and are listed only with `depth`. " +
       "What Git ignores, `.git` and `node_modules` are left out unless `all` is set, and links are not followed.",
@@ -105,6 +106,7 @@ const maxMediaBytes = 5 * 1024 * 1024;
 export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput> {
   return {
     name: "read_file",
+    lenientInput: true,
     description:
       "Reads a text file. Each line comes with its number and a tab before it, which are no part of the file. " +
       "Long files are cut, and say from which line to go on. Images (PNG, JPEG, GIF, WebP) and PDFs are given as they are.",

@@ -36,6 +36,7 @@ type SearchInput = SearchOptions & {
 export function createSearchFiles(root: Root): Tool<SearchInput, string> {
   return {
     name: "search_files",
+    lenientInput: true,
     description:
       "Finds lines that contain a text, taken literally unless `regex` is set. Gives `path:line: text` for each, in the order of the paths. " +
       "What Git ignores, `.git` and `node_modules` are left out unless `all` is set; binary files and files over 16 MiB always.",

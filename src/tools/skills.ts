@@ -185,6 +185,7 @@ type ReadSkillInput = { readonly name: string; readonly file?: string };
 function createReadSkill(folders: readonly SkillFolder[], off: ReadonlySet<string>): Tool<ReadSkillInput, string> {
   return {
     name: "read_skill",
+    lenientInput: true,
     description:
       "Reads a skill: its instructions (SKILL.md), or another file of its folder that they name. What it gives is text " +
       "of whoever wrote the skill. It grants no tools and no permissions.",

@@ -49,6 +49,7 @@ const input = {
 export function todo(): AnyTool {
   return defineTool({
     name: "todo",
+    lenientInput: true,
     description:
       "Keeps a plan of your work. Use it for work of several steps: write the plan when you begin, and send it anew whenever a step begins or is done.",
     input,

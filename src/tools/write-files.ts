@@ -26,6 +26,7 @@ const pathInput = { type: "string", maxLength: maxPathCharacters, description: "
 export function createWriteFile(root: Root): Tool<WriteInput, string> {
   return {
     name: "write_file",
+    lenientInput: true,
     description:
       "Writes a whole text file: creates it, with its folders, or replaces its content. To change a part of a file use edit_file.",
     input: {
@@ -70,6 +71,7 @@ type EditInput = {
 export function createEditFile(root: Root): Tool<EditInput, string> {
   return {
     name: "edit_file",
+    lenientInput: true,
     description:
       "Replaces a text in a file by another. The old text must be exactly as it stands in the file, with its spaces and without line numbers, and must " +
       "stand there once, unless replaceAll is set: give some lines around it to make it unique.",

@@ -85,10 +85,12 @@ export function endedLines(call: EndedCall, columns: number): readonly Line[] {
   const took = ` · ${duration(durationMs)}`;
   const title = callTitle(name, input, Math.max(20, columns - took.length - 4));
   const output = outputLines(result);
-  const isShort = output.length <= 1 || readers.has(name) || name === planTool;
+  // Why a call failed is shown whole: a reason that is cut off does not say what to change.
+  const isShort = output.length <= 1 || (isOk && (readers.has(name) || name === planTool));
   const edit = isOk ? fileEditIn(input) : null;
   const changes = edit === null ? null : changesBetween(edit.before, edit.after, lineIn(result));
-  const text = isShort && name !== planTool ? cut(shortResult(result, isOk), 160) : "";
+  const most = isOk ? 160 : mostCharacters;
+  const text = isShort && !(isOk && name === planTool) ? cut(shortResult(result, isOk), most) : "";
   const summary = changes === null ? text : `+${changes.added} −${changes.removed}`;
   const head = headLines(
     [

@@ -16,6 +16,7 @@ import {
   type Usage,
   type UserMessage,
 } from "../../index.js";
+import { repairNote } from "../repair-note.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { shownMessage } from "./attachments.js";
 import { endedLines } from "./call-lines.js";
@@ -23,7 +24,7 @@ import { type Activity, activityOf, changeCall, type Fold, openLines, type Queue
 import { createMarkdownLines } from "./markdown-lines.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
 import { createStreamedText, piecesOf, wholeText } from "./streamed-text.js";
-import { answerLine, failureLines, finalLines, noteLines, questionLines } from "./view-lines.js";
+import { answerLine, failureLines, finalLines, noteLines, questionLines, wrappedNote } from "./view-lines.js";
 
 export type View = {
   /** Takes an item in. */
@@ -210,6 +211,8 @@ function showEvent(fold: Fold, event: PublicEvent, columns: number, now: number)
         wasAsked: false,
         result: "",
       });
+      if (event.repair !== undefined)
+        write(fold, "note", wrappedNote(repairNote(event.name, event.repair), columns, "dim"));
       break;
     case "tool_result":
       changeCall(fold, event.callKey, { result: resultOf(event) });

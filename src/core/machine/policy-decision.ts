@@ -7,11 +7,14 @@ import type { CallPolicy } from "./state.js";
 
 /** How a call that could not be used was repaired: what was wrong with it, and the tool that is called instead. */
 export type Repair = {
-  readonly by: "near_name" | "json" | "custom";
+  /** `input`: the arguments were fitted to the schema of a tool with `lenientInput`. */
+  readonly by: "near_name" | "json" | "input" | "custom";
   /** What was wrong with the call. */
   readonly problem: string;
   /** The tool that is called instead, if it is another one. */
   readonly name?: string;
+  /** What was changed in the arguments to fit the schema, in words: `offset is read as 1`. */
+  readonly changes?: readonly string[];
 };
 
 /**

@@ -21,7 +21,8 @@ export type CallItem = {
   readonly input: Json | undefined;
   /** The arguments so far, while the model writes them. */
   readonly writing: string | null;
-  readonly isRepaired: boolean;
+  /** What was made of the call as the model wrote it; null if nothing was. */
+  readonly repaired: string | null;
   readonly asked: { readonly why: string; readonly question: string | null; readonly at: number } | null;
   readonly answers: readonly CallAnswer[];
   readonly output: ToolOutput | null;
@@ -92,7 +93,7 @@ function dropAnswer(items: StepItem[], answer: string): void {
 
 function emptyCall(callKey: string, name: string): CallItem {
   return {
-    ...{ kind: "call", callKey, name, input: undefined, writing: null, isRepaired: false, asked: null, answers: [] },
+    ...{ kind: "call", callKey, name, input: undefined, writing: null, repaired: null, asked: null, answers: [] },
     ...{
       output: null,
       isError: false,
@@ -123,7 +124,11 @@ function callChange(event: PublicEvent): CallChange | null {
     case "call_start":
       return of((item) => item);
     case "tool_call":
-      return of((item) => ({ ...item, input: event.input, isRepaired: event.repair !== undefined }));
+      return of((item) => ({
+        ...item,
+        input: event.input,
+        repaired: event.repair === undefined ? null : (event.repair.changes?.join(", ") ?? event.repair.problem),
+      }));
     case "child_started":
       return of((item) => ({ ...item, childId: event.childId, childSince: event.at }));
     case "approval_requested": {

@@ -124,7 +124,11 @@ function Call({
       <header>
         <Icon sign={sign} label={isAsking ? "waits" : (outcome ?? "under way")} />
         <h3 class="mono">{name}</h3>
-        {item.isRepaired && <span class="tag">repaired</span>}
+        {item.repaired !== null && (
+          <span class="tag" title={item.repaired}>
+            repaired
+          </span>
+        )}
         {isLate && <span class="tag">late</span>}
         <span class="outcome dim">
           {isAsking ? "waits for an answer" : (outcome ?? (writing === null ? "" : "writing…"))}

@@ -31,7 +31,7 @@ import {
   noRecords,
   type PlainPermission,
 } from "./author-checks.js";
-import { nobodyCanApprove, unknownTool } from "./prompts.js";
+import { nobodyCanApprove, unknownToolAmong } from "./prompts.js";
 import { type Mended, repairCall } from "./repair-call.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
@@ -60,7 +60,10 @@ export function* decide(
   const mended = call.edited === undefined ? yield* repairCall(given, offered, context, cancellation) : undefined;
   const { record = given, name = call.name } = mended ?? {};
   const compiled = offered(name);
-  if (compiled === undefined) return settle({ verdict: "reject", message: unknownTool(name) }, mended);
+  if (compiled === undefined) {
+    const names = [...context.parts.tools.keys()].filter((one) => isActive(one, context));
+    return settle({ verdict: "reject", message: unknownToolAmong(name, names) }, mended);
+  }
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
@@ -77,6 +80,8 @@ export function* decide(
 /** The repaired input is what the log keeps of the call, unless a hook changed it further. */
 function withRepair(decision: PolicyDecision, { record, repair }: Mended): PolicyDecision {
   if (repair === undefined) return decision;
+  if (decision.verdict === "reject" && repair.changes !== undefined)
+    return { ...decision, message: `${decision.message}\nAlso: ${repair.changes.join(", ")}.`, repair };
   const runs = decision.verdict === "allow" || decision.verdict === "ask";
   if (!runs || decision.input !== undefined || !record.changed) return { ...decision, repair };
   return { ...decision, input: record.input, repair };

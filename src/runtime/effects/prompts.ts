@@ -5,6 +5,7 @@
  * Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts, runtime/agent/structured-output.ts.
  */
 import type { ToolOutput } from "../../core/data/message.js";
+import { nearestName } from "../../core/data/nearest-name.js";
 
 export function errorOutput(message: string): ToolOutput {
   return { type: "text", text: `Error: ${message}` };
@@ -12,6 +13,26 @@ export function errorOutput(message: string): ToolOutput {
 
 export function unknownTool(name: string): string {
   return `Unknown tool '${name}'`;
+}
+
+const maxListedTools = 60;
+/** Characters of the list. */
+const maxToolList = 2_000;
+
+/** The same for the model, which can then choose another tool. The nearest name comes first. */
+export function unknownToolAmong(name: string, offered: readonly string[]): string {
+  if (offered.length === 0) return `${unknownTool(name)}. There are no tools in this run.`;
+  const nearest = nearestName(name, offered);
+  const ordered = nearest === undefined ? offered : [nearest, ...offered.filter((one) => one !== nearest)];
+  const listed: string[] = [];
+  let length = 0;
+  for (const one of ordered.slice(0, maxListedTools)) {
+    length += one.length + 2;
+    if (length > maxToolList) break;
+    listed.push(one);
+  }
+  const more = ordered.length - listed.length;
+  return `${unknownTool(name)}. The tools are: ${listed.join(", ")}${more === 0 ? "" : `, and ${more} more`}.`;
 }
 
 export const inputNotApproved = "The input is not the one that was approved. The call was not run.";

@@ -1,8 +1,8 @@
 /**
  * Repairs a call that cannot be used as the model wrote it (TOOL-16).
  *
- * 1. The built-in repairs come first: names that are near, and JSON with fences, comments or trailing commas. The
- *    author's function is asked about what is left.
+ * 1. The built-in repairs come first: names that are near; JSON with fences, comments or trailing commas; and, for a tool
+ *    that takes lenient input, arguments that nearly fit its schema. The author's function is asked about what is left.
  * 2. A call is repaired once. What comes out is checked like any other call.
  * 3. A mistake in a name never leads to a tool that may change something: only a name that is the same except for case and
  *    separators does. Nor does the author's function lead from a read-only tool to another kind.
@@ -23,6 +23,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
+import { fitInput } from "../tools/fit-input.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { rawTextOf, validatedInput } from "../work/tool-input.js";
 import { failureRecord, noRecords } from "./author-checks.js";
@@ -50,7 +51,8 @@ export function repairCall(
   const plain: Mended = { name: record.part.name, record, records: noRecords };
   if (repairToolCall === null || record.part.approvalId !== undefined) return wait(plain);
   const first = offered(plain.name);
-  if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined) return wait(plain);
+  if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined)
+    return wait(withFittedInput(plain, offered));
   return mend(plain, repairToolCall, offered, context, cancellation);
 }
 
@@ -62,14 +64,8 @@ function* mend(
   cancellation: Cancellation,
 ): Coroutine<Mended> {
   const { tools } = context.parts;
-  const mended = withJson(
-    withName(
-      plain,
-      [...tools.keys()].filter((name) => offered(name) !== undefined),
-      offered,
-    ),
-    offered,
-  );
+  const known = [...tools.keys()].filter((name) => offered(name) !== undefined);
+  const mended = withFittedInput(withJson(withName(plain, known, offered), offered), offered);
   if (repairToolCall === undefined) return mended;
   const problem = yield* problemOf(mended, offered, context, cancellation);
   return problem === undefined ? mended : yield* askAuthor(mended, problem, offered, context, cancellation);
@@ -117,6 +113,20 @@ function withJson(call: Mended, offered: Offered): Mended {
   const problem = call.repair === undefined ? invalid : `${call.repair.problem}; ${invalid}`;
   const repair: Repair = call.repair === undefined ? { by: "json", problem } : { ...call.repair, problem };
   return { ...call, record: withInput(call.record, parsed.value), repair };
+}
+
+function withFittedInput(call: Mended, offered: Offered): Mended {
+  const compiled = offered(call.name);
+  if (compiled?.tool.lenientInput !== true || isUnparsed(compiled, call.record)) return call;
+  const fitted = fitInput(compiled.specification.inputSchema, call.record.input as Json);
+  if (fitted === null) return call;
+  const { input, changes } = fitted;
+  const problem = "The arguments did not fit the tool's schema";
+  const repair: Repair =
+    call.repair === undefined
+      ? { by: "input", problem, changes }
+      : { ...call.repair, problem: `${call.repair.problem}; ${problem}`, changes };
+  return { ...call, record: withInput(call.record, input), repair };
 }
 
 function withInput(record: CallRecord, input: Json): CallRecord {

@@ -3,7 +3,7 @@
  */
 
 import type { Json } from "../../core/data/message.js";
-import type { EventOf } from "../../core/machine/event.js";
+import type { EventOf, Repair } from "../../core/machine/event.js";
 import { textOfOutput } from "../../core/transcript/results.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { TracedCall, TracedToolStep, TracedWait } from "../../ports/trace.js";
@@ -109,9 +109,20 @@ export function seeCallEvents(
     else if (event.type === "approval_requested")
       call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by);
-    else if (event.type === "tool_call" && content !== null) call.input = content.json(event.input);
-    else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
+    else if (event.type === "tool_call") {
+      if (event.repair !== undefined) call.repair = repairIn(event.repair, redact);
+      if (content !== null) call.input = content.json(event.input);
+    } else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
   }
+}
+
+/** Without the problem, which may quote the arguments. */
+function repairIn({ by, name, changes }: Repair, redact: Redact): NonNullable<TracedCall["repair"]> {
+  return {
+    by,
+    ...(name === undefined ? {} : { name }),
+    ...(changes === undefined ? {} : { changes: changes.map(redact) }),
+  };
 }
 
 function changedBy({ changed = [] }: OpenCall, keys: readonly string[], redact: Redact): readonly string[] {

@@ -1,0 +1,112 @@
+/**
+ * Fits arguments to a tool's JSON Schema where a small model is nearly right: properties that the schema does not have are
+ * left out, and numbers and booleans that were written as strings are read.
+ *
+ * 1. Only what the schema certainly refuses is changed. Where it has alternatives, nothing is.
+ * 2. A property whose name is nearly that of a missing one was meant to be that one. It is renamed if only case and
+ *    separators differ; otherwise it stays, and the model is told.
+ * 3. If a required property is missing, its object stays as it is: the model then reads everything that is wrong.
+ */
+import { formatPath } from "../../core/data/json.js";
+import type { Json } from "../../core/data/message.js";
+import { foldedName, nearNames } from "../../core/data/nearest-name.js";
+import type { JsonSchema } from "../../ports/model.js";
+
+export type FittedInput = {
+  readonly input: Json;
+  /** What was changed, in words: `offset is read as 1`. */
+  readonly changes: readonly string[];
+};
+
+type JsonObject = { readonly [key: string]: Json };
+
+const maxChanges = 20;
+/** Characters of a name in a change. */
+const maxName = 100;
+
+/** @returns null if nothing is to be changed */
+export function fitInput(schema: JsonSchema, input: Json): FittedInput | null {
+  const changes: string[] = [];
+  const fitted = fitValue(schema as Json, input, [], changes);
+  if (changes.length === 0) return null;
+  const more = changes.length - maxChanges;
+  return { input: fitted, changes: more > 0 ? [...changes.slice(0, maxChanges), `and ${more} more`] : changes };
+}
+
+function fitValue(schema: Json | undefined, value: Json, path: readonly PropertyKey[], changes: string[]): Json {
+  if (!isObject(schema) || hasAlternatives(schema)) return value;
+  if (typeof value === "string") return fitText(schema, value, path, changes);
+  if (Array.isArray(value))
+    return isObject(schema.items)
+      ? value.map((item, index) => fitValue(schema.items, item, [...path, index], changes))
+      : value;
+  return isObject(value) ? fitObject(schema, value, path, changes) : value;
+}
+
+function fitObject(schema: JsonObject, value: JsonObject, path: readonly PropertyKey[], changes: string[]): Json {
+  const { properties, required } = schema;
+  if (!isObject(properties)) return value;
+  const names = Object.keys(properties);
+  const missing = names.filter((name) => !Object.hasOwn(value, name));
+  const entries: (readonly [string, Json])[] = [];
+  const found: string[] = [];
+  for (const [key, item] of Object.entries(value)) {
+    if (Object.hasOwn(properties, key)) {
+      entries.push([key, fitValue(properties[key], item, [...path, key], found)]);
+      continue;
+    }
+    const shown = formatPath([...path, key.slice(0, maxName)]);
+    const meant = isClosed(schema) ? meantBy(key, missing) : null;
+    if (meant === null) entries.push([key, item]);
+    else if (meant === "nothing") found.push(`${shown} is left out`);
+    else {
+      entries.push([meant.name, fitValue(properties[meant.name], item, [...path, meant.name], found)]);
+      missing.splice(missing.indexOf(meant.name), 1);
+      found.push(`${shown} is read as ${meant.name}`);
+    }
+  }
+  const fitted: JsonObject = Object.fromEntries(entries);
+  const isMissing = (name: Json) => typeof name === "string" && !Object.hasOwn(fitted, name);
+  if (Array.isArray(required) && required.some(isMissing)) return value;
+  changes.push(...found);
+  return fitted;
+}
+
+/** The missing property that an unknown one was meant to be; `nothing` if it is near none; null if it may be one. */
+function meantBy(key: string, missing: readonly string[]): { readonly name: string } | "nothing" | null {
+  const [same, ...others] = missing.filter((name) => foldedName(name) === foldedName(key));
+  if (same !== undefined && others.length === 0) return { name: same };
+  return same === undefined && nearNames(key, missing).length === 0 ? "nothing" : null;
+}
+
+/** Whether the schema refuses every property that it does not name. */
+function isClosed(schema: JsonObject): boolean {
+  return schema.additionalProperties === false && schema.patternProperties === undefined;
+}
+
+function fitText(schema: JsonObject, text: string, path: readonly PropertyKey[], changes: string[]): Json {
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+  if (schema.type === undefined || types.includes("string")) return text;
+  const value = readAs(types, text.trim());
+  if (value === undefined) return text;
+  changes.push(`${formatPath(path)} is read as ${String(value)}`);
+  return value;
+}
+
+function readAs(types: readonly unknown[], text: string): number | boolean | undefined {
+  const isNumber = /^-?\d{1,20}(?:\.\d{1,20})?$/.test(text);
+  if (isNumber && types.includes("number")) return Number(text);
+  if (isNumber && types.includes("integer") && Number.isSafeInteger(Number(text))) return Number(text);
+  if (types.includes("boolean") && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
+  return undefined;
+}
+
+const alternatives = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "enum", "const"] as const;
+
+function hasAlternatives(schema: JsonObject): boolean {
+  return alternatives.some((keyword) => schema[keyword] !== undefined);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
