@@ -96,13 +96,18 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
 /** `pawl` without a command. */
 const addConversation: Add = (program, terminal, finish) => {
   addPermissions(addModel(program.argument("[message...]", "the first message of the conversation")))
+    .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: this one)")
     .option("--continue", "go on with the latest session of this folder")
     .option("--session <id>", "go on with this session")
     .option("--screen-reader", "only append text: for screen readers and simple terminals")
     .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
-    .action(async (words: readonly string[], options: ConversationOptions) =>
-      finish(await conversation(words, options, versionOf(), program, terminal)),
+    .action(async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) =>
+      finish(
+        print === true
+          ? await run(words, options, terminal)
+          : await conversation(words, options, versionOf(), program, terminal),
+      ),
     );
 };
 
@@ -123,6 +128,7 @@ const addRun: Add = (program, terminal, finish) => {
         'pawl run --model anthropic/claude-sonnet-5-5 --root ../site "Fix the links"',
         'pawl run --yes --json "Find the TODO comments" > events.jsonl',
         "pawl run --continue --allow-shell < task.txt",
+        'git diff | pawl run "Review this change"',
         'pawl run --park --expire-after 12h "Tidy the folder"',
       )}${exitCodeHelp}`,
     )

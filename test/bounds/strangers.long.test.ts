@@ -169,6 +169,7 @@ const modules = {
       jsonLine: cliText.jsonLine,
       dollarsIn: cliText.dollarsIn,
       wrapped: (text) => cliText.wrapped(text, 80),
+      failureLines: (text) => cliText.failureLines(text, 80),
     } satisfies Cases<typeof cliText>,
   ],
   toJson: [

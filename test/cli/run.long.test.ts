@@ -121,6 +121,55 @@ describe("pawl run", () => {
     expect(stderr).toContain("standard input is empty");
   });
 
+  describe("with a task in the arguments", () => {
+    async function sentFor(args: readonly string[], input: string | undefined) {
+      const server = await startProviderServer("openai-chat", () => ({ type: "answer", text: "Read." }));
+      const { start } = createWorld({ "src/a.ts": "// one\n" });
+      const env = { OPENAI_BASE_URL: server.baseURL };
+      const running = start([...args, "--model", "openai-compatible/test"], {
+        env,
+        ...(input === undefined ? {} : { input }),
+      });
+      const ended = await running.ended;
+      await server.close();
+      return { ...ended, sent: JSON.stringify(server.requests.at(-1)?.body.messages) };
+    }
+
+    test.each([
+      ["pawl run", ["run", "Explain this"]],
+      ["pawl -p", ["-p", "Explain this"]],
+    ])("what is piped to %s joins the task as data", async (_, args) => {
+      const { code, stdout, sent } = await sentFor(args, "the piped words\n");
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "Read.\n" });
+      expect(sent).toMatch(/Explain this.*From standard input:\\n```\\nthe piped words/);
+    });
+
+    test("a long input is cut, and the person is told", async () => {
+      const { stderr, sent } = await sentFor(["run", "Explain this"], "ä".repeat(400_000));
+      expect(stderr).toContain("Standard input is too long: only its beginning joins the task.");
+      expect(sent).toMatch(/From standard input, its beginning:\\n```\\nä{300000}\\n```/);
+    });
+
+    test("a pipe to which nobody writes is not awaited for ever", async () => {
+      const { code, stderr, sent } = await sentFor(["run", "Explain this"], undefined);
+      expect(code).toBe(0);
+      expect(stderr).toContain("Standard input does not join the task: nothing came within 3 s.");
+      expect(sent).not.toContain("From standard input");
+    });
+
+    test("bytes that are no text do not join, and the person is told", async () => {
+      const { stderr } = await sentFor(["run", "Explain this"], "a\0b");
+      expect(stderr).toContain("Standard input does not join the task: it is no text.");
+    });
+
+    test("files that it names join it, and a name that is no file is told", async () => {
+      const { stderr, sent } = await sentFor(["run", "Explain @src/a.ts and @nothere.txt for @ada"], "");
+      expect(sent).toContain("The file src/a.ts, as it is now:");
+      expect(stderr).toContain("@nothere.txt does not join the message: there is no such file in the folder.");
+      expect(stderr).not.toContain("@ada");
+    });
+  });
+
   test("takes a task of several words", async () => {
     const { pawl } = createWorld(files);
     expect((await pawl(["run", "List", "the", "files", "under", "src"])).stdout).toContain("src/a.ts");

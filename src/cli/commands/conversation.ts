@@ -15,7 +15,7 @@ export async function conversation(
   refuseUnknownCommand(words, program);
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
     if (words.length === 0) program.help({ error: true });
-    program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run"', {
+    program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run", or add -p', {
       code: "pawl.noTerminal",
     });
   }

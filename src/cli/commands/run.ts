@@ -3,7 +3,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
-import { PawlError, type SessionSummary, type Store } from "../../index.js";
+import { PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
+import { composeMessage, dataPart } from "../conversation/attachments.js";
 import {
   type DriveOptions,
   type NewRunOptions,
@@ -14,7 +15,9 @@ import {
 } from "../drive-session.js";
 import { agentName } from "../folder-agent.js";
 import { findSession, shortId } from "../home.js";
+import { pipedInput } from "../piped-input.js";
 import type { Terminal } from "../terminal.js";
+import { visible } from "../text.js";
 
 export type RunCommandOptions = DriveOptions &
   NewRunOptions & {
@@ -24,7 +27,7 @@ export type RunCommandOptions = DriveOptions &
   };
 
 export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
-  const task = await readTask(words);
+  const { task, named, piped } = await readTask(words, terminal);
   // Who names a session, or lets calls wait, needs it after this process.
   const needsKept = options.session !== undefined || options.continue === true || options.park === true;
   const work = async ({ store, drive }: SessionDriver) => {
@@ -35,16 +38,30 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
     const lastModel = known?.info?.model;
     return drive(
       { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
-      (agent, canAsk) => agent.run(task, { sessionId, ...startOptions(options, canAsk) }),
+      (agent, canAsk) => {
+        const { input, problems } = composeMessage(task, root, piped, named);
+        for (const problem of problems) terminal.err(`${terminal.style("yellow", visible(problem))}\n`);
+        return agent.run(input, { sessionId, ...startOptions(options, canAsk) });
+      },
     );
   };
   return withSessionDriver(options, terminal, work, { needsKept, creates: true });
 }
 
-/** The task, from the arguments or from standard input. @throws PawlError `bad_input` if there is none */
-async function readTask(words: readonly string[]): Promise<string> {
+type Task = {
+  readonly task: string;
+  /** The words whose `@path` names a file that joins the task. */
+  readonly named: string;
+  readonly piped: readonly UserPart[];
+};
+
+/**
+ * The task, from the arguments or from standard input. What is piped beside a task joins it as data.
+ * @throws PawlError `bad_input` if there is no task
+ */
+async function readTask(words: readonly string[], terminal: Terminal): Promise<Task> {
   const task = words.join(" ");
-  if (task !== "" && task !== "-") return task;
+  if (task !== "" && task !== "-") return { task, named: task, piped: await pipedParts(terminal) };
   if (process.stdin.isTTY === true)
     throw new PawlError(
       "bad_input",
@@ -56,7 +73,15 @@ async function readTask(words: readonly string[]): Promise<string> {
       "bad_input",
       'There is no task: standard input is empty. Give one, as in pawl run "List the files"',
     );
-  return read;
+  return { task: read, named: "", piped: [] };
+}
+
+async function pipedParts({ err, style }: Terminal): Promise<readonly UserPart[]> {
+  const piped = await pipedInput();
+  if (piped.type === "refused") err(`${style("yellow", `Standard input does not join the task: ${piped.why}.`)}\n`);
+  if (piped.type !== "text") return [];
+  if (piped.isCut) err(`${style("yellow", "Standard input is too long: only its beginning joins the task.")}\n`);
+  return [dataPart(`From standard input${piped.isCut ? ", its beginning" : ""}:`, piped.text)];
 }
 
 /** The session to continue; undefined if the run needs a new one. */

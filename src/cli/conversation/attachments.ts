@@ -37,8 +37,12 @@ export function composeMessage(text: string, root: string, before: readonly User
   let room = mostCharacters;
   for (const [at, path] of namedPaths(named).entries()) {
     const file = readFolderFile(root, path);
-    // A word with an @ may be no path at all.
-    if (file.type === "missing") continue;
+    if (file.type === "missing") {
+      // A word with an @ may be no path at all.
+      if (/[./\\]/.test(path))
+        problems.push(`@${path} does not join the message: there is no such file in the folder.`);
+      continue;
+    }
     if (file.type === "refused") {
       problems.push(`@${path} does not join the message: ${file.why}.`);
       continue;
