@@ -104,7 +104,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   const shell = findShell();
   return {
     name: "shell",
-      lenientInput: true,
+    lenientInput: true,
     description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${descriptions[sandbox]} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : inBackground}`,
     input: {
       type: "object",

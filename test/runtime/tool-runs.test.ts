@@ -92,7 +92,9 @@ describe("a tool", () => {
 
   test("that is not there gives an error, and the loop goes on", verifies("TOOL-2#loop"), async () => {
     const { result, shown } = await shownAfter([{ name: "nope" }], {});
-    expect(shown).toMatchObject([{ isError: true, output: { type: "text", text: "Error: Unknown tool 'nope'. There are no tools in this run." } }]);
+    expect(shown).toMatchObject([
+      { isError: true, output: { type: "text", text: "Error: Unknown tool 'nope'. There are no tools in this run." } },
+    ]);
     expect(result).toMatchObject({ status: "completed", text: "Done." });
   });
 
