@@ -3,13 +3,26 @@
  *
  * 1. A file in the home folder says where it listens and has its token. Only its owner can read it.
  * 2. Each store has a file of its own, so that nobody is shown the sessions of another one.
- * 3. The file may be left over from a process that was killed. So a reader asks the server before it believes the file.
+ * 3. The file may be left over from a process that was killed, and somebody else on this machine may listen on its port. So
+ *    whoever answers has to prove first that it knows the key in the file. The token follows on the same connection.
  */
-import { createHash } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 
-export type RunningServer = { readonly url: string; readonly token: string };
+export type RunningServer = {
+  readonly url: string;
+  readonly token: string;
+  /** With it the server proves that it is the one of this home folder. */
+  readonly proofKey: string;
+};
+
+/** The key with which a server with this secret proves itself at `/v1/ui/proof`. */
+export function proofKeyOf(secret: string): string {
+  return createHmac("sha256", secret).update("server proof\0").digest("hex");
+}
 
 /** How long a server may take to answer, in milliseconds. */
 const answerMs = 2_000;
@@ -29,22 +42,77 @@ export function noteServer(home: string, store: string | undefined, server: Runn
   };
 }
 
-/** A link of the server that runs at present on this store; null if none answers. */
+/** A link of the server that runs at present on this store; null if it does not answer, or another program does. */
 export async function linkOfRunning(home: string, store: string | undefined): Promise<string | null> {
   const server = serverIn(textOf(fileIn(home, store)));
   if (server === null) return null;
+  const { url, token, proofKey } = server;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = createAsk(agent, AbortSignal.timeout(answerMs));
   try {
-    const response = await fetch(`${server.url}/v1/ui/codes`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
-      body: "{}",
-      signal: AbortSignal.timeout(answerMs),
-    });
-    const { code } = (await response.json()) as { readonly code?: unknown };
-    return typeof code === "string" ? `${server.url}/#start=${code}` : null;
+    const nonce = randomBytes(16).toString("hex");
+    const proof = await ask(`${url}/v1/ui/proof?nonce=${nonce}`, null);
+    const expected = createHmac("sha256", proofKey)
+      .update(`${new URL(url).host}\0${nonce}`)
+      .digest("hex");
+    if (!isSame(Object(proof.json).server, expected)) return null;
+    const { json } = await ask(`${url}/v1/ui/codes`, { token, on: proof.socket });
+    const { code } = Object(json) as { readonly code?: unknown };
+    return typeof code === "string" ? `${url}/#start=${code}` : null;
   } catch {
     return null;
+  } finally {
+    agent.destroy();
   }
+}
+
+type Answered = { readonly json: unknown; readonly socket: Socket };
+
+/** The most characters of an answer. */
+const mostCharacters = 10_000;
+
+/** A request by the agent's only connection. One with a token is sent on a connection that has proved itself, or not at all. */
+function createAsk(agent: Agent, signal: AbortSignal) {
+  return (url: string, entitled: { readonly token: string; readonly on: Socket } | null): Promise<Answered> =>
+    new Promise((resolve, reject) => {
+      const headers =
+        entitled === null
+          ? {}
+          : { authorization: `Bearer ${entitled.token}`, "content-type": "application/json", "content-length": 2 };
+      const asking = request(url, { agent, signal, method: entitled === null ? "GET" : "POST", headers });
+      asking.on("error", reject);
+      // Nothing is sent before `end`.
+      asking.on("socket", (socket) => {
+        if (entitled !== null && socket !== entitled.on) asking.destroy(new Error("The connection was lost."));
+        else asking.end(entitled === null ? undefined : "{}");
+      });
+      asking.on("response", (response) => {
+        const { socket } = response;
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          text += chunk;
+          if (text.length > mostCharacters) asking.destroy(new Error("The answer is too long."));
+        });
+        response.on("error", reject);
+        response.on("end", () => {
+          try {
+            // The connection is free for the next request when this event is over.
+            const json: unknown = JSON.parse(text);
+            setImmediate(resolve, { json, socket });
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+    });
+}
+
+function isSame(given: unknown, expected: string): boolean {
+  return (
+    typeof given === "string" &&
+    given.length === expected.length &&
+    timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+  );
 }
 
 /** The address of a database may hold a password, so the file has its hash. */
@@ -61,12 +129,12 @@ function textOf(path: string): string | null {
   }
 }
 
-/** The token goes to this machine only, whatever the file says. */
+/** The token goes to this machine only, whatever the file says. A file of an earlier version has no key, and is left alone. */
 function serverIn(text: string | null): RunningServer | null {
   try {
-    const { url, token } = JSON.parse(text ?? "") as { readonly url?: unknown; readonly token?: unknown };
+    const { url, token, proofKey } = JSON.parse(text ?? "") as { readonly [name: string]: unknown };
     const isHere = typeof url === "string" && /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d{1,5}$/.test(url);
-    return isHere && typeof token === "string" ? { url, token } : null;
+    return isHere && typeof token === "string" && typeof proofKey === "string" ? { url, token, proofKey } : null;
   } catch {
     return null;
   }

@@ -1,7 +1,11 @@
 /**
  * Requests to the server that this page comes from. The page has a cookie, which no script reads, and a second half, which
  * goes into a header. Nothing else leaves the page.
+ *
+ * The half goes only to a server that has proved to know it. A server may end, and another program may listen on its port.
+ * So the proof holds while a connection of the page is open, and is asked for again before each request without one.
  */
+import { proves } from "./server-proof.js";
 
 /** The server refused, or was not reached (`status` 0). `message` is for people. */
 export class ApiError extends Error {
@@ -24,55 +28,90 @@ export type Api = {
   /** What is no JSON, as text. */
   readonly text: (path: string) => Promise<string>;
   readonly post: <Answer>(path: string, body: object, key?: string) => Promise<Answer>;
+  /** Posts without the half where the server has not proved itself: what lets the page in is in the body. */
+  readonly enter: <Answer>(path: string, body: object) => Promise<Answer>;
   /** The address of a path, for the stream. */
   readonly url: (path: string, query?: Query) => string;
-  readonly headers: () => { readonly [name: string]: string };
+  /** A request with the half, after the server has proved itself. A server that does not is answered for with 401. */
+  readonly fetch: typeof fetch;
+  /** Whether the stream of the page is open: as long as it is, the same server answers. */
+  readonly setConnected: (isConnected: boolean) => void;
+};
+
+export type Refusals = {
+  /** The server does not let the page in, or not any more. */
+  readonly onRefused: () => void;
+  /** What answers has not proved that it is the server that let the page in. */
+  readonly onStranger: () => void;
 };
 
 /**
  * @param base the path under which the server is mounted
  * @param half the second half; null: none yet
  */
-export function createApi(base: string, half: () => string | null, onRefused: () => void): Api {
+export function createApi(base: string, half: () => string | null, { onRefused, onStranger }: Refusals): Api {
+  let isConnected = false;
   const url = (path: string, query: Query = {}): string => {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === "" ? [] : [`${name}=${encodeURIComponent(value)}`],
     );
     return `${base}${path}${given.length === 0 ? "" : `?${given.join("&")}`}`;
   };
-  const headers = (): { readonly [name: string]: string } => {
-    const own = half();
-    return own === null ? {} : { "x-pawl-page": own };
-  };
 
-  async function ask<Answer>(address: string, init: RequestInit): Promise<Answer> {
-    const text = await read(address, init);
+  async function send(address: RequestInfo | URL, init: RequestInit = {}, isEntering = false): Promise<Response> {
+    const own = half();
+    const headers = new Headers(init.headers);
+    if (own !== null) {
+      const proof = isConnected ? "proved" : await proves(base, own);
+      if (proof === "proved") headers.set("x-pawl-page", own);
+      else if (!isEntering) {
+        // A server that does not know the page any more says so itself. Nobody is told the half.
+        if (proof === "unknown_page") onRefused();
+        else onStranger();
+        return new Response(null, { status: 401 });
+      }
+    }
+    return fetch(address, { ...init, headers, credentials: "same-origin", cache: "no-store" });
+  }
+
+  async function ask<Answer>(address: string, init: RequestInit, isEntering = false): Promise<Answer> {
+    const text = await read(address, init, isEntering);
     return (text === null ? undefined : parsed(text)) as Answer;
   }
 
   /** Null: the answer has no content. */
-  async function read(address: string, init: RequestInit): Promise<string | null> {
-    const response = await fetch(address, { ...init, credentials: "same-origin", cache: "no-store" }).catch(() => {
+  async function read(address: string, init: RequestInit, isEntering = false): Promise<string | null> {
+    const response = await send(address, init, isEntering).catch(() => {
       throw new ApiError(0, "unreachable", "The server does not answer.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text;
-    if (response.status === 401) onRefused();
+    // An empty answer is our own: the request was not sent.
+    if (response.status === 401 && text !== "" && !isEntering) onRefused();
     const { code = "internal", message = `The server answered ${response.status}.` } = errorIn(parsed(text));
     throw new ApiError(response.status, code, message);
   }
 
   return {
     url,
-    headers,
-    get: (path, query) => ask(url(path, query), { headers: headers() }),
-    text: async (path) => (await read(url(path), { headers: headers() })) ?? "",
+    fetch: (address, init) => send(address, init),
+    setConnected(is) {
+      isConnected = is;
+    },
+    get: (path, query) => ask(url(path, query), {}),
+    text: async (path) => (await read(url(path), {})) ?? "",
+    enter: (path, body) =>
+      ask(
+        url(path),
+        { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
+        true,
+      ),
     post: (path, body, key) =>
       ask(url(path), {
         method: "POST",
         headers: {
-          ...{ ...headers(), "content-type": "application/json" },
+          "content-type": "application/json",
           ...(key === undefined ? {} : { "idempotency-key": key }),
         },
         body: JSON.stringify(body),

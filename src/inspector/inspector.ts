@@ -8,7 +8,7 @@ import type { PageKey } from "./page-key.js";
 import { createPageStream } from "./page-stream.js";
 import { createSessionLoads, type SessionLoads } from "./session-loads.js";
 import { type AnswersPage, ownAnswer } from "./state/answered.js";
-import { type Action, type AppState, initialState, reduce, type Waiting } from "./state/app-state.js";
+import { type Access, type Action, type AppState, initialState, reduce, type Waiting } from "./state/app-state.js";
 import { fragmentOf, type Route, routeOf } from "./state/route.js";
 
 export type Inspector = {
@@ -31,6 +31,10 @@ export type Inspector = {
   readonly loadRequest: (key: string, attempt?: number) => void;
   readonly loadTraces: SessionLoads["traces"];
   readonly loadEvent: SessionLoads["event"];
+  /** Whom the page acts as, and whom its link is for. */
+  readonly otherLogin: PageKey["otherLogin"];
+  /** Takes the login of the link, or keeps the present one. */
+  readonly chooseLogin: (choice: "link" | "present") => Promise<void>;
   readonly start: () => Promise<void>;
 };
 
@@ -66,7 +70,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     onFrame: take,
     onConnection: (connection) => dispatch({ type: "connection", connection }),
     onRefused(status) {
-      if (status === 401) dispatch({ type: "access", access: "refused" });
+      if (status === 401 && state.access === "in") dispatch({ type: "access", access: "refused" });
       else dispatch({ type: "connection", connection: "lost" });
     },
   });
@@ -192,6 +196,13 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     void loadAnswers();
   }
 
+  function letIn(access: Access): void {
+    dispatch({ type: "access", access });
+    if (access !== "in") return;
+    show(routeOf(location.hash));
+    begin();
+  }
+
   return {
     api,
     state: () => state,
@@ -216,15 +227,14 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     loadRequest: loads.request,
     loadTraces: loads.traces,
     loadEvent: loads.event,
+    otherLogin: key.otherLogin,
+    async chooseLogin(choice) {
+      letIn(await key.choose(api, choice));
+    },
     async start() {
       addEventListener("hashchange", () => show(routeOf(location.hash)));
       addEventListener("popstate", () => show(routeOf(location.hash)));
-      const access = await key.enter(api);
-      dispatch({ type: "access", access });
-      if (access === "in") {
-        show(routeOf(location.hash));
-        begin();
-      }
+      letIn(await key.enter(api));
     },
   };
 }

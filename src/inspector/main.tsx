@@ -12,9 +12,12 @@ import { Shell } from "./view/shell.js";
 const base = new URL(import.meta.url).pathname.replace(/\/ui\/[^/]*$/, "");
 
 const key = createPageKey(base);
-const api = createApi(base, key.half, () => {
-  key.forget();
-  inspector.dispatch({ type: "access", access: "refused" });
+const api = createApi(base, key.half, {
+  onRefused() {
+    key.forget();
+    inspector.dispatch({ type: "access", access: "refused" });
+  },
+  onStranger: () => inspector.dispatch({ type: "access", access: "stranger" }),
 });
 const inspector = createInspector(api, key);
 const root = document.getElementById("page");

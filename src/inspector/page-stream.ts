@@ -43,13 +43,14 @@ export function createPageStream(api: Api, listener: StreamListener): PageStream
   function leave(): void {
     current?.abort();
     current = null;
+    api.setConnected(false);
   }
 
   async function follow(leaving: AbortController): Promise<void> {
     const session = watched;
     const url = new URL(api.url("/v1/stream", { session: session?.sessionId }), location.href);
     const after = lastId === null ? {} : { after: lastId };
-    const options = { url, headers: api.headers(), signal: leaving.signal, fetch: telling(leaving), ...after };
+    const options = { url, signal: leaving.signal, fetch: telling(leaving), ...after };
     try {
       for await (const { frame, view } of followSession(options)) {
         if (leaving.signal.aborted) return;
@@ -65,11 +66,12 @@ export function createPageStream(api: Api, listener: StreamListener): PageStream
   /** `fetch`, which tells when the stream is there and when it is lost. */
   function telling(leaving: AbortController): typeof fetch {
     const tell = (connection: Connection) => {
+      if (leaving === current) api.setConnected(connection === "open");
       if (!leaving.signal.aborted) listener.onConnection(connection);
     };
     return async (input, init) => {
       try {
-        const response = await fetch(input, { ...init, credentials: "same-origin", cache: "no-store" });
+        const response = await api.fetch(input, init);
         if (!response.ok || response.body === null) return response;
         tell("open");
         return new Response(

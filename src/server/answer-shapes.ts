@@ -156,4 +156,6 @@ export const answers = {
   replay: json(exactly({ replay: anyObject })),
   code: json(exactly({ code: text })),
   ticket: json(exactly({ half: text, expiresAt: number })),
+  otherLogin: json(exactly({ from: text, to: text })),
+  proof: json(exactly({ page: orNull(text), server: orNull(text) })),
 } as const;

@@ -5,9 +5,11 @@
  *    process that made it.
  * 2. In return the page gets a cookie that no script reads, and a second half that it keeps and sends in a header. Both are
  *    needed: a cookie has no port, so the browser sends it to other servers on this machine, and with requests of their pages.
- * 3. Both are signed. Nothing is kept of them, so each process with the same secret knows them.
+ * 3. Both are signed. Nothing is kept of them, so each process with the same keys knows them. By default the keys are those of
+ *    one start of a server: what a program on the port of a dead server was sent is worth nothing to the next one.
+ * 4. Before a page sends its half, it has the server prove that it knows the half: anybody may listen on a port that is free.
  */
-import { sha256 } from "../platform/hash.js";
+import { hmacSha256, sha256 } from "../platform/hash.js";
 import { fromBase64url, toBase64url } from "./base64url.js";
 import { isSameText, type Principal, randomText, type Scope, scopes } from "./principal.js";
 import type { Keys } from "./secret.js";
@@ -15,10 +17,17 @@ import type { Keys } from "./secret.js";
 export type PageAccess = {
   /** Makes a code that lets one page act as a principal. */
   readonly createCode: (principal: Principal) => string;
+  /** The principal that a code lets a page act as; null if the code is unknown, used or too old. The code stays good. */
+  readonly codePrincipal: (code: string, now: number) => Principal | null;
   /** Null if the code is unknown, used or too old. */
   readonly exchange: (code: string, now: number) => PageTicket | null;
   /** The principal of a request with both halves; null if one of them is missing, wrong or too old. */
   readonly principalOf: (request: Request, now: number) => Principal | null;
+  /**
+   * Proves to the page whose cookie a request has that this server knows its second half; null without a valid cookie. The
+   * proof names the host that was asked, so that nobody can pass the question on to a server elsewhere.
+   */
+  readonly prove: (request: Request, nonce: string, now: number) => string | null;
 };
 
 export type PageTicket = {
@@ -32,7 +41,8 @@ export type PageTicket = {
 export const halfHeader = "x-pawl-page";
 
 const codeMs = 10 * 60_000;
-const ticketMs = 24 * 60 * 60_000;
+/** A working day. */
+const ticketMs = 8 * 60 * 60_000;
 /** Codes that wait to be used. The oldest gives way. */
 const mostCodes = 100;
 
@@ -46,12 +56,25 @@ export function createPageAccess(keys: Keys): PageAccess {
     return one !== undefined && one.until > now ? one.principal : null;
   }
 
+  /** What the cookie says, if it was signed here. */
+  function payloadOf(request: Request): string | null {
+    const cookie = cookieIn(request);
+    if (cookie === null || cookie.length > 4_096) return null;
+    const [payload = "", mac = ""] = cookie.split(".");
+    return isSameText(mac, keys.sign("page cookie", payload)) ? payload : null;
+  }
+
   return {
     createCode({ id, scopes: given }) {
       const code = randomText(32);
       if (codes.length === mostCodes) codes.shift();
       codes.push({ hash: sha256(code), principal: { id, scopes: [...given] }, until: Date.now() + codeMs });
       return code;
+    },
+    codePrincipal(code, now) {
+      const given = sha256(code);
+      const one = codes.find(({ hash }) => isSameText(hash, given));
+      return one !== undefined && one.until > now ? one.principal : null;
     },
     exchange(code, now) {
       const principal = take(code, now);
@@ -64,12 +87,14 @@ export function createPageAccess(keys: Keys): PageAccess {
     },
     principalOf(request, now) {
       const half = request.headers.get(halfHeader);
-      const cookie = cookieIn(request);
-      if (half === null || cookie === null || half.length > 100 || cookie.length > 4_096) return null;
-      const [payload = "", mac = ""] = cookie.split(".");
-      const isCookie = isSameText(mac, keys.sign("page cookie", payload));
-      const isHalf = isSameText(half, keys.sign("page half", payload));
-      return isCookie && isHalf ? principalIn(payload, now) : null;
+      const payload = payloadOf(request);
+      if (half === null || payload === null || half.length > 100) return null;
+      return isSameText(half, keys.sign("page half", payload)) ? principalIn(payload, now) : null;
+    },
+    prove(request, nonce, now) {
+      const payload = payloadOf(request);
+      if (payload === null || principalIn(payload, now) === null) return null;
+      return hmacSha256(keys.sign("page half", payload), `${hostOf(request)}\0${nonce}`);
     },
   };
 }
@@ -86,9 +111,13 @@ function principalIn(payload: string, now: number): Principal | null {
 
 /** Over TLS the browser keeps the cookie to this host. Its name has the port, because cookies have none. */
 function cookieName(request: Request): string {
-  const { protocol, host } = new URL(request.url);
-  const [, port = ""] = /:(\d+)$/.exec(request.headers.get("host") ?? host) ?? [];
-  return `${protocol === "https:" ? "__Host-" : ""}pawl${port === "" ? "" : `_${port}`}`;
+  const [, port = ""] = /:(\d+)$/.exec(hostOf(request)) ?? [];
+  return `${new URL(request.url).protocol === "https:" ? "__Host-" : ""}pawl${port === "" ? "" : `_${port}`}`;
+}
+
+/** The host and port that the client asked. The server has checked that they are its own. */
+export function hostOf(request: Request): string {
+  return (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
 }
 
 function cookieIn(request: Request): string | null {

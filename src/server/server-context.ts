@@ -39,6 +39,8 @@ export type ServerContext = {
   readonly isDraining: () => boolean;
   readonly keys: Keys;
   readonly pages: PageAccess;
+  /** Proves this server to those who know its secret; null if nobody was given one. */
+  readonly proofKey: string | null;
   /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
   readonly mcp: () => Promise<McpHttp>;
   /** The OpenAPI document. */

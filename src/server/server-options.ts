@@ -106,6 +106,13 @@ type Common = {
    */
   readonly secret?: string;
   /**
+   * How long a page that a start link let in may come back, at most 8 hours: `start`, until this server ends; `secret`, to every
+   * server with the same secret, also after a restart. On a machine with several users, any of them may listen on the port
+   * of a server that has ended, so `secret` is for servers behind a proxy of yours. Default: `secret` with `secret` or
+   * `peers`, else `start`.
+   */
+  readonly pageAccess?: "start" | "secret";
+  /**
    * The path under which clients reach the server, for example `/pawl`. Requests may come with it or without it, because some
    * frameworks take it off. Needed where they leave it on (`app.all`, Next.js, `node:http`), and for what has addresses: the
    * inspector and the OpenAPI document. Default: none.
@@ -165,6 +172,9 @@ export type ServerSettings = {
   /** Refuses what clients may not decide. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
   readonly secret: string | undefined;
+  /** Whether the secret was given as such, and is none that was made from the token. */
+  readonly hasSecret: boolean;
+  readonly pageAccess: "start" | "secret";
   readonly basePath: string;
   readonly hosts: readonly string[] | undefined;
   readonly origins: readonly string[];
@@ -209,7 +219,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "origins",
     "limits",
   ],
-  ...["secret", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "ui"],
+  ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "ui"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -242,6 +252,8 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     may: options.may ?? null,
     checkClient: createClientCheck(options.clientOptions ?? []),
     secret: options.secret ?? options.peers?.secret ?? options.token,
+    hasSecret: hasSecret(options),
+    pageAccess: pageAccessOf(options),
     basePath,
     hosts: options.hosts?.map((host) => host.toLowerCase()),
     origins: options.origins ?? [],
@@ -253,6 +265,17 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
     ui: options.ui ?? false,
   };
+}
+
+function hasSecret({ secret, peers }: ServerOptions): boolean {
+  return secret !== undefined || peers !== undefined;
+}
+
+/** @throws PawlError `bad_configuration` */
+function pageAccessOf(options: ServerOptions): "start" | "secret" {
+  const { pageAccess = hasSecret(options) ? "secret" : "start" } = options;
+  if (pageAccess === "start" || pageAccess === "secret") return pageAccess;
+  throw misconfigured('pageAccess is "start" or "secret".');
 }
 
 /** The agent with the address at which other processes reach this server. */

@@ -44,7 +44,7 @@ import { runRoutes } from "./routes/runs.js";
 import { inList, sessionRoutes } from "./routes/sessions.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
-import { createKeys } from "./secret.js";
+import { createKeys, proofPurpose } from "./secret.js";
 import { type ServerContext, shown } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
 import { failureLine, type ServerOptions, type ServerSettings, settingsOf } from "./server-options.js";
@@ -206,7 +206,8 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     agentFor,
     list,
     keys,
-    pages: createPageAccess(keys),
+    pages: createPageAccess(settings.pageAccess === "start" ? createKeys() : keys),
+    proofKey: settings.hasSecret ? keys.sign(proofPurpose, "") : null,
     mcp() {
       mcp ??= createMcpHttp(keys.keyFor("mcp"), report);
       mcp.catch(() => {

@@ -2,7 +2,7 @@
  * `pawl serve` in a process of its own: what it prints, whom it lets in, what it carries out, and how it leaves.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { request as httpRequest } from "node:http";
+import { createServer as createHttpServer, request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { followSession } from "../../src/server/client/index.js";
@@ -347,5 +347,34 @@ describe("pawl ui", () => {
 
     first.kill("SIGTERM");
     expect((await first.ended).code).toBe(0);
+  });
+
+  test("sends nothing to a program that listens where a killed server did", verifies("SEC-1#token"), async () => {
+    const world = createWorld(files);
+    const linkOf = async (running: Running) => {
+      let said = "";
+      running.child.stdout?.on("data", (text: string) => {
+        said += text;
+      });
+      await running.said(/http:\S+#start=\S+\n/);
+      return new URL(/http:\S+/.exec(said)?.[0] ?? "");
+    };
+    const first = world.start(["ui", "--port", "0", "--model", "demo"]);
+    const { port } = await linkOf(first);
+    first.kill("SIGKILL");
+    await first.ended;
+    const asked: { readonly url: string | undefined; readonly headers: object }[] = [];
+    const stranger = createHttpServer(({ url, headers }, response) => {
+      asked.push({ url, headers });
+      response.end(JSON.stringify({ code: "0".repeat(40), page: null, server: "0".repeat(64) }));
+    });
+    await new Promise<void>((resolve) => stranger.listen(Number(port), "127.0.0.1", resolve));
+    const second = world.start(["ui", "--port", "0", "--model", "demo"]);
+    expect((await linkOf(second)).port).not.toBe(port);
+    expect(asked.map(({ url = "" }) => url.split("?")[0])).toEqual(["/v1/ui/proof"]);
+    for (const { headers } of asked) expect(headers).not.toHaveProperty("authorization");
+    stranger.close();
+    second.kill("SIGTERM");
+    await second.ended;
   });
 });

@@ -127,5 +127,6 @@ export const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promi
       { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" },
     ),
   "POST /v1/ui/session": (ask, { server }) => ask("POST", "/v1/ui/session", { code: server.createStartCode() }),
+  "GET /v1/ui/proof": (ask) => ask("GET", `/v1/ui/proof?nonce=${"0".repeat(32)}`),
   "POST /v1/ui/codes": (ask) => ask("POST", "/v1/ui/codes", {}),
 };

@@ -1,6 +1,7 @@
 /**
  * How a page in a browser is let in: the code of its link, the cookie, and the second half.
  */
+import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
@@ -40,6 +41,79 @@ async function enter(rig: Rig, principal?: Principal) {
   const [cookie = ""] = answer.cookies;
   return { code, cookie, pair: cookie.split(";")[0] ?? "", half: JSON.parse(answer.text).half as string };
 }
+
+/** The proof that a page expects of its server. */
+function proofFor(rig: Rig, key: string, nonce: string): string {
+  return createHmac("sha256", key)
+    .update(`${new URL(rig.url).host}\0${nonce}`)
+    .digest("hex");
+}
+
+const nonce = "0123456789abcdef";
+
+describe("a server", () => {
+  test(
+    "of a new start knows no page of the one before, although token and secret are the same",
+    verifies("SEC-2#page"),
+    async () => {
+      const store = createMemoryStore();
+      const token = createToken();
+      const secret = createToken();
+      const one = createServer({ store, agents: [], token, secret, pageAccess: "start" });
+      const url = "http://localhost";
+      const given = await one.fetch(
+        new Request(`${url}/v1/ui/session`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ code: one.createStartCode() }),
+        }),
+      );
+      const { half } = (await given.json()) as { readonly half: string };
+      const headers = { cookie: given.headers.get("set-cookie")?.split(";")[0] ?? "", "x-pawl-page": half };
+      const status = async (server: ReturnType<typeof createServer>) =>
+        (await server.fetch(new Request(`${url}/v1/sessions`, { headers }))).status;
+      expect(await status(one)).toBe(200);
+      await one.close();
+      // What a program on the port of the dead server was sent is worth nothing to the next one.
+      for (const options of [{ secret, pageAccess: "start" as const }, {}]) {
+        const next = createServer({ store, agents: [], token, ...options });
+        expect(await status(next)).toBe(401);
+        await next.close();
+      }
+      expect(() => createServer({ store, agents: [], token, pageAccess: "always" } as never)).toThrow(
+        expect.objectContaining({ code: "bad_configuration" }),
+      );
+    },
+  );
+
+  test(
+    "proves itself to its pages, and to whoever has its key, for the host that was asked",
+    verifies("SEC-2#page"),
+    async () => {
+      const secret = createToken();
+      await withServer({ secret }, async (rig) => {
+        const { pair, half } = await enter(rig);
+        const ask = async (headers: Record<string, string>) =>
+          JSON.parse((await asPage(rig, `/v1/ui/proof?nonce=${nonce}`, headers)).text);
+        const key = createHmac("sha256", secret).update("server proof\0").digest("hex");
+        expect(await ask({ cookie: pair })).toEqual({
+          page: proofFor(rig, half, nonce),
+          server: proofFor(rig, key, nonce),
+        });
+        expect(await ask({})).toMatchObject({ page: null });
+        expect(await ask({ cookie: `${pair}x` })).toMatchObject({ page: null });
+        // Somebody who passes the question on asks for another port.
+        expect((await asPage(rig, `/v1/ui/proof?nonce=${nonce}`, { cookie: pair, host: "localhost:1" })).status).toBe(
+          403,
+        );
+        expect((await asPage(rig, "/v1/ui/proof?nonce=short", {})).status).toBe(400);
+      });
+      await withServer({}, async (rig) => {
+        expect((await rig.ask("GET", `/v1/ui/proof?nonce=${nonce}`)).json).toEqual({ page: null, server: null });
+      });
+    },
+  );
+});
 
 describe("a page", () => {
   test("is let in by a code, once, and needs both halves", verifies("SEC-2#page"), async () => {
@@ -133,6 +207,20 @@ describe("a page", () => {
     expect(short).toThrow(expect.objectContaining({ code: "bad_configuration" }));
   });
 
+  test("that acts as somebody is asked before a link makes it act as another", verifies("SEC-2#page"), async () => {
+    await withServer({}, async (rig) => {
+      const ada = await enter(rig, { id: "ada", scopes: ["read"] });
+      const both = { cookie: ada.pair, "x-pawl-page": ada.half };
+      const code = rig.server.createStartCode({ id: "eve", scopes: ["read"] });
+      const asked = await asPage(rig, "/v1/ui/session", both, { code });
+      expect(asked).toMatchObject({ status: 202, cookies: [] });
+      expect(JSON.parse(asked.text)).toEqual({ from: "ada", to: "eve" });
+      expect(await asPage(rig, "/v1/ui/session", both, { code, replace: true })).toMatchObject({ status: 200 });
+      const again = rig.server.createStartCode({ id: "ada", scopes: ["read", "run"] });
+      expect(await asPage(rig, "/v1/ui/session", both, { code: again })).toMatchObject({ status: 200 });
+    });
+  });
+
   test("over TLS has a cookie that is kept to the host", verifies("SEC-2#page"), async () => {
     const hosts = ["pawl.example"];
     const server = createServer({ store: createMemoryStore(), agents: [], token: createToken(), hosts });
@@ -142,7 +230,7 @@ describe("a page", () => {
       new Request("https://pawl.example/v1/ui/session", { method: "POST", headers, body }),
     );
     expect(answer.headers.get("set-cookie")).toMatch(
-      /^__Host-pawl=[\w.-]+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=86400; Secure$/,
+      /^__Host-pawl=[\w.-]+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=28800; Secure$/,
     );
     await server.close();
   });

@@ -18,7 +18,7 @@ import { createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { listenForInterruptions } from "../interruptions.js";
 import { agentsOf, type ServedAgents } from "../module-agents.js";
-import { noteServer } from "../running-server.js";
+import { noteServer, proofKeyOf } from "../running-server.js";
 import { readSmallText } from "../small-file.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
@@ -58,7 +58,8 @@ export async function serve(
   const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module, options);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
   // Processes on other machines have the secret of the peers in common, and not this home folder.
-  const secret = options.peerSecretFile === undefined ? { secret: secretIn(homeOf(process.env)) } : {};
+  const peers = peersFor(options);
+  const secret = peers.peers?.secret ?? secretIn(homeOf(process.env));
   const ui = options.ui !== false && options.socket === undefined;
   const common = {
     work: options.work !== false,
@@ -67,9 +68,11 @@ export async function serve(
     ui,
     // The server refuses other names.
     clientOptions: (options.clientOptions ?? []) as readonly ClientOption[],
-    ...secret,
+    secret,
+    // Alone on this machine, a page is let in by this start only: anybody here may listen on the port when the server has ended.
+    ...(peers.peers === undefined ? { pageAccess: "start" as const } : {}),
     ...hostsFor(options),
-    ...peersFor(options),
+    ...peers,
   };
   const server = createServer({ store: served.store, agents: served.agents, ...common });
   const http = createHttpServer(server.httpOptions, server.listener);
@@ -83,7 +86,7 @@ export async function serve(
     else onPage(link);
     // A server of other agents is not one of the sessions of this machine.
     if (ui && module === undefined && !isGiven)
-      forget = noteServer(homeOf(process.env), process.env.PAWL_STORE, { url, token });
+      forget = noteServer(homeOf(process.env), process.env.PAWL_STORE, { url, token, proofKey: proofKeyOf(secret) });
     await departure(interruptions.stop, interruptions.leave);
     forget();
     // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.

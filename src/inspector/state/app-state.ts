@@ -14,7 +14,11 @@ export type Waiting = StoredApproval & { readonly tool: ToolSpecification | null
 export type Connection = "connecting" | "open" | "lost";
 
 /** Why the page is not let in: it has no key, or the server takes it no more. */
-export type Access = "checking" | "in" | "no_key" | "refused" | "used";
+/**
+ * Whether the page is let in. `stranger`: what answers at this address has not proved that it is the server that let the page
+ * in. `other_login`: the link is for another person than the one that this page acts as.
+ */
+export type Access = "checking" | "in" | "no_key" | "refused" | "used" | "stranger" | "other_login";
 
 export type AppState = {
   readonly access: Access;

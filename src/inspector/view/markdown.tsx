@@ -1,7 +1,9 @@
 /**
  * What a model wrote, as elements of the page. A link shows its address; nothing is fetched.
  */
+
 import { useMemo, useState } from "preact/hooks";
+import { showHidden } from "../../core/data/hidden-characters.js";
 import { directionOf } from "../state/direction.js";
 import { bytes } from "../state/format.js";
 import { type Block, type Inline, markdownOf } from "../state/markdown.js";
@@ -125,6 +127,26 @@ function Table({ table }: { readonly table: Extract<Block, { readonly kind: "tab
   );
 }
 
+/**
+ * The text and the address stand in directions of their own, and characters that change a direction are shown: so no text can
+ * make the address look like another one.
+ */
+function Link({ text, href }: { readonly text: string; readonly href: string }) {
+  // In ASCII: a letter of another alphabet cannot pass for one of a known name.
+  const address = /^[\x21-\x7e]+$/.test(href) ? href : new URL(href).href;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" dir="ltr">
+      {text === address ? (
+        address
+      ) : (
+        <>
+          <bdi>{text}</bdi> <bdi class="address" dir="ltr">{`(${address})`}</bdi>
+        </>
+      )}
+    </a>
+  );
+}
+
 function Inlines({ inlines }: { readonly inlines: readonly Inline[] }) {
   return (
     <>
@@ -160,16 +182,6 @@ function InlineView({ inline }: { readonly inline: Inline }) {
         </s>
       );
     case "link":
-      return (
-        <a href={inline.href} target="_blank" rel="noopener noreferrer nofollow" dir="ltr">
-          {inline.text === inline.href ? (
-            inline.href
-          ) : (
-            <>
-              {inline.text} <span class="address">({inline.href})</span>
-            </>
-          )}
-        </a>
-      );
+      return <Link text={showHidden(inline.text)} href={inline.href} />;
   }
 }

@@ -1,7 +1,9 @@
 /**
  * The frame of every screen: where one is, what waits, whether the page hears from the server, and the keys.
  */
+
 import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
+import { showHidden } from "../../core/data/hidden-characters.js";
 import type { Inspector } from "../inspector.js";
 import type { Access, AppState } from "../state/app-state.js";
 import { ApprovalsPage } from "./approvals-page.js";
@@ -159,17 +161,51 @@ function themeIn(text: string | null): Theme {
   return text === "light" || text === "dark" ? text : "system";
 }
 
-const reasons: { readonly [access in Exclude<Access, "in" | "checking">]: readonly [title: string, text: string] } = {
+const reasons: {
+  readonly [access in Exclude<Access, "in" | "checking" | "other_login">]: readonly [title: string, text: string];
+} = {
   no_key: [
     "This page needs a link",
     "The link has a code that lets this browser in. It is printed by the server at its start.",
   ],
   used: ["This link was used before, or is too old", "A link is good once, for ten minutes. Get another one."],
-  refused: ["The server lets this page in no more", "A page is let in for a day. Get another link."],
+  refused: [
+    "Your access has expired",
+    "A link lets a browser in for 8 hours at most, and until the server ends. Get another one.",
+  ],
+  stranger: [
+    "Another program answers at this address",
+    "It could not prove that it is the server that let this page in, so the page has not given it your access. The server may have ended, and somebody on this machine may be listening in its place. Start the server again.",
+  ],
 };
+
+/** A link from somebody else must not have this person act as another one unnoticed. */
+function OtherLogin() {
+  const inspector = useInspector();
+  const { from = "", to = "" } = inspector.otherLogin() ?? {};
+  return (
+    <main class="outside">
+      <Empty title="This link is for another login">
+        <p>
+          This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here counts as done
+          by <strong>{showHidden(to)}</strong>. Take it only if you asked for it.
+        </p>
+        <p class="choices">
+          <button type="button" onClick={() => void inspector.chooseLogin("present")}>
+            Stay as {showHidden(from)}
+          </button>
+          <button type="button" onClick={() => void inspector.chooseLogin("link")}>
+            Act as {showHidden(to)}
+          </button>
+        </p>
+      </Empty>
+    </main>
+  );
+}
 
 function Outside({ access }: { readonly access: Exclude<Access, "in"> }) {
   if (access === "checking") return <p class="loading center">…</p>;
+  if (access === "other_login") return <OtherLogin />;
   const [title, text] = reasons[access];
   return (
     <main class="outside">
