@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { changesBetween, changesInFile } from "../../src/cli/conversation/change-lines.js";
+import { inputLines } from "../../src/cli/conversation/exact-lines.js";
 import { createHighlighter, loadHighlighting } from "../../src/cli/conversation/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/markdown-lines.js";
 import { type Line, plainText } from "../../src/cli/screen/line.js";
@@ -72,7 +73,7 @@ describe("a change", verifies("CHAT-1#diff"), () => {
   const text = (lines: readonly Line[]) => lines.map(plainText);
 
   test("of a part of a line is shown as whole lines with their numbers, and what is around them", () => {
-    const changes = changesInFile(file, "four", "4");
+    const changes = changesInFile(file, { before: "four", after: "4", all: false });
     expect(text(changes?.lines ?? [])).toEqual([
       "    1   one",
       "    2   two",
@@ -87,15 +88,29 @@ describe("a change", verifies("CHAT-1#diff"), () => {
   });
 
   test("says where else the old text stands", () => {
-    const changes = changesInFile(file, "three", "3");
+    const changes = changesInFile(file, { before: "three", after: "3", all: false });
     expect(text(changes?.lines ?? []).at(-1)).toBe("    The old text also stands in line 9");
   });
 
+  test("of every occurrence is shown as the lines that are written", () => {
+    const input = { path: "f", oldText: "l", newText: "L", replaceAll: true };
+    const others = Array.from({ length: 20 }, (_, at) => `${at}\n`).join("");
+    expect(text(inputLines(input, `hello\nworld\n${others}all\n`))).toEqual([
+      ...["    path: f", "    replaceAll: true", "    1 - hello", "    2 - world", "    1 + heLLo", "    2 + worLd"],
+      ...["    3   0", "    4   1", "    5   2", "    …", "    20   17", "    21   18", "    22   19"],
+      ...["    23 - all", "    23 + aLL"],
+    ]);
+  });
+
   test("at both ends of a file, with \\r\\n, and not in the file", () => {
-    expect(text(changesInFile("a\nb", "a\nb", "c")?.lines ?? [])).toEqual(["    1 - a", "    2 - b", "    1 + c"]);
-    expect(changesInFile("a\r\nb\r\n", "a\nb", "c")?.added).toBe(1);
-    expect(text(changesInFile("\na", "\na", "\nb")?.lines ?? [])[0]).toBe("    1   ");
-    expect(changesInFile(file, "none", "x")).toBeNull();
+    expect(text(changesInFile("a\nb", { before: "a\nb", after: "c", all: false })?.lines ?? [])).toEqual([
+      "    1 - a",
+      "    2 - b",
+      "    1 + c",
+    ]);
+    expect(changesInFile("a\r\nb\r\n", { before: "a\nb", after: "c", all: false })?.added).toBe(1);
+    expect(text(changesInFile("\na", { before: "\na", after: "\nb", all: false })?.lines ?? [])[0]).toBe("    1   ");
+    expect(changesInFile(file, { before: "none", after: "x", all: false })).toBeNull();
   });
 
   test("marks the words that differ, unless most of the line does", () => {

@@ -53,7 +53,7 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
 
   test("in a change of a file", () => {
     const file = `above ${hostile}\nold ${hostile} text\nbelow ${hostile}\n`;
-    harmless(painted(changesInFile(file, "old", hostile)?.lines ?? []));
+    harmless(painted(changesInFile(file, { before: "old", after: hostile, all: false })?.lines ?? []));
   });
 
   test("in what joins a message, and in the clipboard", () => {

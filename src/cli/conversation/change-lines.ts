@@ -6,6 +6,7 @@
  * 2. A comparison has an end: lines are compared for 300 ms and words for 50 ms. After that, old comes before new.
  */
 import { diffArrays, diffWordsWithSpace } from "diff";
+import type { FileEdit } from "../../core/index.js";
 import { type Line, type Span, spanOf } from "../screen/line.js";
 import { exact } from "../text.js";
 import type { TextStyle } from "../text-style.js";
@@ -126,17 +127,75 @@ export function excerptOf(lines: readonly Line[]): readonly Line[] {
 }
 
 /**
- * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. Null if the old text
- * does not stand there.
+ * The change that an edit makes to a file: whole lines with their numbers, and the lines around them. They are those of the
+ * text that will be written. Null if the old text does not occur in the file.
  */
-export function changesInFile(file: string, oldText: string, newText: string): Changes | null {
-  const text = oldText.includes("\r") ? file : file.replaceAll("\r\n", "\n");
-  const at = oldText === "" ? -1 : text.indexOf(oldText);
-  if (at === -1) return null;
-  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
-  const next = text.indexOf("\n", at + oldText.length);
-  const end = next === -1 ? text.length : next;
-  const lineNumber = text.slice(0, start).split("\n").length;
+export function changesInFile(file: string, { before, after, all }: Omit<FileEdit, "fields">): Changes | null {
+  const text = before.includes("\r") ? file : file.replaceAll("\r\n", "\n");
+  const places = before === "" ? [] : placesOf(text, before, all);
+  const [first] = places;
+  if (first === undefined) return null;
+  const regions = regionsOf(text, places, before.length);
+  const shown = regions.slice(0, mostRegions).map((region) => changesOfRegion(text, region, before.length, after));
+  const left = regions.slice(mostRegions).reduce((sum, region) => sum + region.places.length, 0);
+  const others = all ? "" : placesBehind(text, before, first);
+  const gap: Line = [spanOf("    …", "dim")];
+  const note = (line: string): Line => [spanOf(`    ${line}`, "dim")];
+  return {
+    lines: [
+      ...shown.flatMap(({ lines }, at) => (at === 0 ? lines : [gap, ...lines])),
+      ...(left > 0 ? [note(`… and ${left.toLocaleString("en-US")} more places, replaced in the same way`)] : []),
+      ...(others === "" ? [] : [note(`The old text also stands in ${others}`)]),
+    ],
+    added: shown.reduce((sum, { added }) => sum + added, 0),
+    removed: shown.reduce((sum, { removed }) => sum + removed, 0),
+  };
+}
+
+/** Regions of a file that are shown for one edit. */
+const mostRegions = 50;
+
+function placesOf(text: string, sought: string, all: boolean): readonly number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(sought); at !== -1; at = text.indexOf(sought, at + sought.length)) {
+    places.push(at);
+    if (!all) break;
+  }
+  return places;
+}
+
+/** Whole lines in which the text is replaced, and the places in them. */
+type Region = { readonly start: number; readonly end: number; readonly places: readonly number[] };
+
+/** Places whose lines, or the lines around them, meet are one region. */
+function regionsOf(text: string, places: readonly number[], length: number): readonly Region[] {
+  const regions: { start: number; end: number; places: number[] }[] = [];
+  for (const at of places) {
+    const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+    const next = text.indexOf("\n", at + length);
+    const end = next === -1 ? text.length : next;
+    const last = regions.at(-1);
+    if (last !== undefined && (start <= last.end || linesBetween(text, last.end, start) <= 2 * around)) {
+      last.end = Math.max(last.end, end);
+      last.places.push(at);
+    } else regions.push({ start, end, places: [at] });
+  }
+  return regions;
+}
+
+/** At most one more than matters. */
+function linesBetween(text: string, from: number, to: number): number {
+  let lines = 0;
+  for (
+    let at = text.indexOf("\n", from + 1);
+    at !== -1 && at < to && lines <= 2 * around;
+    at = text.indexOf("\n", at + 1)
+  )
+    lines += 1;
+  return lines;
+}
+
+function changesOfRegion(text: string, { start, end, places }: Region, length: number, after: string): Changes {
   const above =
     start === 0
       ? []
@@ -146,12 +205,18 @@ export function changesInFile(file: string, oldText: string, newText: string): C
           .slice(-around);
   const rest = text.slice(end + 1).replace(/\n$/, "");
   const below = rest === "" ? [] : rest.split("\n", around);
-  const behind = text.slice(at + oldText.length, end);
-  const whole = (middle: string) => [...above, text.slice(start, at) + middle + behind, ...below].join("\n");
-  const changes = changesBetween(whole(oldText), whole(newText), lineNumber - above.length);
-  const others = placesBehind(text, oldText, at);
-  if (others.length === 0) return changes;
-  return { ...changes, lines: [...changes.lines, [spanOf(`    The old text also stands in ${others}`, "dim")]] };
+  const whole = (middle: string) => [...above, middle, ...below].join("\n");
+  let [written, from] = ["", start];
+  for (const at of places) {
+    written += text.slice(from, at) + after;
+    from = at + length;
+  }
+  const lineNumber = text.slice(0, start).split("\n").length;
+  return changesBetween(
+    whole(text.slice(start, end)),
+    whole(written + text.slice(from, end)),
+    lineNumber - above.length,
+  );
 }
 
 const mostPlaces = 5;

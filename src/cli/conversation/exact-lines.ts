@@ -24,7 +24,7 @@ export function inputLines(input: Json, file: string | null = null): readonly Li
   const fields = Object.entries(input).filter(([key]) => edit === null || !edit.fields.includes(key));
   const lines = fields.flatMap(([key, value]) => fieldLines(key, value));
   if (edit !== null) {
-    const inFile = file === null ? null : changesInFile(file, edit.before, edit.after);
+    const inFile = file === null ? null : changesInFile(file, edit);
     lines.push(...(inFile ?? changesBetween(edit.before, edit.after)).lines);
   }
   return lines.length === 0 ? [exactLine("    ", "(no input)")] : lines;

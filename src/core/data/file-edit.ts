@@ -11,6 +11,8 @@ export type FileEdit = {
   readonly after: string;
   /** The names of the two fields. */
   readonly fields: readonly [before: string, after: string];
+  /** Whether the text is replaced wherever it occurs. Otherwise it must occur once. */
+  readonly all: boolean;
 };
 
 /** The names that tools of Pawl, of other programs and of models' providers use. */
@@ -28,7 +30,12 @@ export function fileEditIn(input: Json): FileEdit | null {
   for (const [oldField, newField] of pairs) {
     const [before, after] = [given[oldField], given[newField]];
     if (typeof before === "string" && typeof after === "string")
-      return { before, after, fields: Object.freeze([oldField, newField] as const) };
+      return {
+        before,
+        after,
+        fields: Object.freeze([oldField, newField] as const),
+        all: given.replaceAll === true || given.replace_all === true,
+      };
   }
   return null;
 }
