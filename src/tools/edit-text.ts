@@ -60,6 +60,33 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
 
 const mostParts = 1000;
 
+/** What of a text file is kept when its content is replaced: a model writes neither a byte order mark nor `\r\n`. */
+export type TextForm = { readonly hasMark: boolean; readonly hasCarriageReturns: boolean };
+
+export const byteOrderMark = "\ufeff";
+
+/** @returns whether most lines of the text end in `\r\n`, and whether it begins with a byte order mark */
+export async function formOf(text: string, pace: Pace): Promise<TextForm> {
+  let [plain, returns] = [0, 0];
+  for (let from = 0; from < text.length; from += pieceSize) {
+    const to = Math.min(text.length, from + pieceSize);
+    for (let at = from; at < to; at += 1) {
+      if (text.charCodeAt(at) !== 10) continue;
+      if (text.charCodeAt(at - 1) === 13) returns += 1;
+      else plain += 1;
+    }
+    await pace();
+  }
+  return { hasMark: text.startsWith(byteOrderMark), hasCarriageReturns: returns > plain };
+}
+
+/** What was added to a content so that the file keeps its form, in words. */
+export function formNote({ hasMark, hasCarriageReturns }: TextForm): string {
+  if (!hasMark && !hasCarriageReturns) return "";
+  const parts = [...(hasMark ? ["byte order mark"] : []), ...(hasCarriageReturns ? ["CRLF line ends"] : [])];
+  return `; its ${parts.join(" and ")} ${hasCarriageReturns ? "are" : "is"} kept`;
+}
+
 /** Makes every line end a carriage return and a line feed. */
 export async function withCarriageReturns(text: string, pace: Pace): Promise<string> {
   return (await changePieces(text, pace, (piece) => piece.replace(/\r?\n/g, "\r\n"))).join("");

@@ -16,7 +16,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
-import { constants, copyFile, link, open, rename, unlink } from "node:fs/promises";
+import { access, constants, copyFile, link, open, rename, unlink } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { assertInPlace, type Folder, openFile, pathIn, statIn } from "./folder.js";
 import { codeOf } from "./system-errors.js";
@@ -33,7 +33,7 @@ export type Replacement = {
   readonly name: string;
   /** The path for messages. */
   readonly shown: string;
-  readonly content: string;
+  readonly content: string | Buffer;
   /** The file is replaced only if it is still like this; without it, whatever is there is replaced. */
   readonly seen?: Seen;
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ export type Replacement = {
 /**
  * Writes the file. It keeps its mode if it exists.
  *
- * @throws ChangedError; Error if there is something that is not a regular file; a system error
+ * @throws ChangedError; Error if there is something that is not a regular file, or a file that may not be written; a system error
  */
 export async function replaceFile(
   replacement: Replacement,
@@ -50,7 +50,9 @@ export async function replaceFile(
   const { folder, name, shown } = replacement;
   const existing = await regularOrNone(folder, name, shown);
   await assertInPlace(folder);
-  const bytes = Buffer.from(replacement.content);
+  if (existing !== null) await assertMayWrite(folder, name, existing, shown);
+  const { content } = replacement;
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
   const own = `${stemOf(name)}.${randomBytes(6).toString("hex")}.tmp`;
   await writeNew(folder, own, bytes, existing?.mode);
   try {
@@ -60,6 +62,23 @@ export async function replaceFile(
   } finally {
     await unlink(pathIn(folder, own)).catch(() => {});
   }
+}
+
+/** A rename asks only the folder for permission, and the superuser is never refused. So the file's own mode is looked at. */
+async function assertMayWrite(folder: Folder, name: string, { mode }: Stats, shown: string): Promise<void> {
+  const isWritable = (mode & 0o222) !== 0;
+  if (isWritable && (await isAccessible(folder, name))) return;
+  throw new Error(
+    `${shown} may not be written: ${isWritable ? "permission denied" : "it is read-only"} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). ` +
+      "Its permissions must change first.",
+  );
+}
+
+async function isAccessible(folder: Folder, name: string): Promise<boolean> {
+  return await access(pathIn(folder, name), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function publish({ folder, name, shown, seen, signal }: Replacement, own: string): Promise<boolean> {

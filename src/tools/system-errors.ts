@@ -7,12 +7,25 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Puts a system error about a path into words. */
+/** Puts a system error about a path into words. It keeps the code, and never shows the descriptor by which a file was reached. */
 export function explained(error: unknown, shown: string): Error {
-  const reason = reasons.get(codeOf(error));
-  if (reason !== undefined) return new Error(`${shown} ${reason}`, { cause: error });
-  return error instanceof Error ? error : new Error(String(error));
+  const code = codeOf(error);
+  const reason = reasons.get(code);
+  // The system's own words would only repeat these, so they are not added as a cause.
+  return reason === undefined
+    ? withoutDescriptors(error, shown)
+    : Object.assign(new Error(`${shown} ${reason}`), { code });
 }
+
+/** The system names the path that it was given, which may begin with a descriptor of this process (folder.ts). */
+function withoutDescriptors(error: unknown, shown: string): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (!byDescriptor.test(error.message)) return error;
+  const named = new Error(error.message.replaceAll(byDescriptor, `'${shown}'`));
+  return Object.assign(named, { code: codeOf(error) });
+}
+
+const byDescriptor = /'\/proc\/self\/fd\/\d+[^']*'(?: -> '[^']*')?/g;
 
 const reasons: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "does not exist."],

@@ -4,15 +4,19 @@
 import type { Reconciled, Tool, ToolContext } from "../ports/tool.js";
 import { counted } from "./counted.js";
 import {
+  byteOrderMark,
   contains,
   findOccurrences,
+  formNote,
+  formOf,
   type Occurrences,
   occursWithOtherSpaces,
   replaceOccurrences,
+  type TextForm,
   withCarriageReturns,
 } from "./edit-text.js";
 import { inTurn } from "./file-turns.js";
-import type { Folder } from "./folder.js";
+import { type Folder, statIn } from "./folder.js";
 import { assertLength, assertWholeCharacters, maxContentCharacters, maxPathCharacters } from "./input-bounds.js";
 import { createPace, type Pace } from "./pace.js";
 import { ChangedError, replaceFile } from "./replace-file.js";
@@ -28,7 +32,8 @@ export function createWriteFile(root: Root): Tool<WriteInput, string> {
     name: "write_file",
     lenientInput: true,
     description:
-      "Writes a whole text file: creates it, with its folders, or replaces its content. To change a part of a file use edit_file.",
+      "Writes a whole text file: creates it, with its folders, or replaces its content. A file that is replaced keeps its line ends (\\r\\n) and its " +
+      "byte order mark. To change a part of a file use edit_file.",
     input: {
       type: "object",
       properties: {
@@ -51,14 +56,45 @@ export function createWriteFile(root: Root): Tool<WriteInput, string> {
 async function writeFile(root: Root, { path, content }: WriteInput, { signal }: ToolContext): Promise<string> {
   assertLength("The content", content, maxContentCharacters);
   assertWholeCharacters("The content", content);
-  const lines = await countLines(content, createPace(signal));
+  const pace = createPace(signal);
+  const lines = await countLines(content, pace);
   const place = await resolveForWriting(root, path);
   const { shown } = place;
   const write = (folder: Folder, name: string) =>
-    inTurn(folder, name, signal, () => replaceFile({ folder, name, shown, content, signal }));
-  const { bytes, isNew } = await inFolderOf(root, place, write, { make: true });
+    inTurn(folder, name, signal, async () => {
+      const { text, kept } = await inFormOfFile(folder, name, content, pace);
+      return { ...(await replaceFile({ folder, name, shown, content: text, signal })), kept };
+    });
+  const { bytes, isNew, kept } = await inFolderOf(root, place, write, { make: true });
   const size = `${counted(bytes, "byte")}, ${counted(lines, "line")}`;
-  return `Wrote ${shown} (${size}; ${isNew ? "a new file" : "replaced what it held"})`;
+  return `Wrote ${shown} (${size}; ${isNew ? "a new file" : "replaced what it held"}${formNote(kept)})`;
+}
+
+/** The content with the line ends and the byte order mark that the file has, and what of them was added. */
+async function inFormOfFile(
+  folder: Folder,
+  name: string,
+  content: string,
+  pace: Pace,
+): Promise<{ readonly text: string; readonly kept: TextForm }> {
+  const present = (await statIn(folder, name))?.isFile() === true ? await readTextIn(folder, name, name, pace) : null;
+  if (present === null || "refused" in present) return { text: content, kept: nothingKept };
+  return await inForm(content, await formOf(present.text, pace), pace);
+}
+
+const nothingKept: TextForm = { hasMark: false, hasCarriageReturns: false };
+
+/** A content that has `\r` says itself how its lines end. */
+async function inForm(
+  content: string,
+  form: TextForm,
+  pace: Pace,
+): Promise<{ readonly text: string; readonly kept: TextForm }> {
+  const hasCarriageReturns =
+    form.hasCarriageReturns && (await contains(content, "\n", pace)) && !(await contains(content, "\r", pace));
+  const hasMark = form.hasMark && content !== "" && !content.startsWith(byteOrderMark);
+  const lines = hasCarriageReturns ? await withCarriageReturns(content, pace) : content;
+  return { text: hasMark ? byteOrderMark + lines : lines, kept: { hasMark, hasCarriageReturns } };
 }
 
 type EditInput = {
@@ -134,7 +170,8 @@ async function editOnce(folder: Folder, name: string, edit: Edit): Promise<strin
   const file = textOrThrow(await readTextIn(folder, name, shown, pace), shown);
   if (file.isDamaged)
     throw new Error(`${shown} is not UTF-8, and editing it as text would damage it. Change it with another tool.`);
-  const { oldText, newText } = await withLineEndsOf(file, edit, pace);
+  const form = await formOf(file.text, pace);
+  const { oldText, newText } = await withLineEndsOf(file, edit, form, pace);
   const found = await findOccurrences(file.text, oldText, pace);
   const { count } = found;
   if (count === 0) throw await notFound(shown, file.text, oldText, pace);
@@ -147,9 +184,12 @@ async function editOnce(folder: Folder, name: string, edit: Edit): Promise<strin
     throw new Error(
       `${shown} would have ${bytes} bytes, and ${maxFileBytes} are allowed. Replace fewer occurrences, or by a shorter text.`,
     );
-  const content = await replaceOccurrences(file.text, oldText, newText, pace);
+  const edited = await replaceOccurrences(file.text, oldText, newText, pace);
+  const hasMark = form.hasMark && !edited.startsWith(byteOrderMark);
+  const content = hasMark ? byteOrderMark + edited : edited;
   await replaceFile({ folder, name, shown, content, seen: file, signal });
-  return `Replaced ${counted(count, "occurrence")} in ${shown} (${linesOf(found)})`;
+  const note = formNote({ hasMark, hasCarriageReturns: newText !== edit.newText });
+  return `Replaced ${counted(count, "occurrence")} in ${shown} (${linesOf(found)}${note})`;
 }
 
 /** Finds out from the file whether an interrupted edit took effect. An edit takes effect wholly or not at all. */
@@ -158,7 +198,7 @@ async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<
   const place = await resolveInRoot(root, input.path);
   const file = await readTextFile(root, place, pace);
   if ("refused" in file) return { status: "unknown" };
-  const { oldText, newText } = await withLineEndsOf(file, input, pace);
+  const { oldText, newText } = await withLineEndsOf(file, input, await formOf(file.text, pace), pace);
   const hasOld = await contains(file.text, oldText, pace);
   const hasNew = newText === "" ? !hasOld : await contains(file.text, newText, pace);
   // If both occur, the new text may have been there before the edit, or may contain the old text.
@@ -172,13 +212,17 @@ async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<
 type Texts = Pick<EditInput, "oldText" | "newText">;
 
 /** A model writes \n even for a file with \r\n. */
-async function withLineEndsOf({ text }: TextFile, { oldText, newText }: Texts, pace: Pace): Promise<Texts> {
-  const isPlain =
-    oldText.includes("\r\n") || !(await contains(text, "\r\n", pace)) || (await contains(text, oldText, pace));
-  if (isPlain) return { oldText, newText };
+async function withLineEndsOf({ text }: TextFile, texts: Texts, form: TextForm, pace: Pace): Promise<Texts> {
+  const { oldText, newText } = texts;
+  if ((await contains(oldText, "\r", pace)) || (await contains(newText, "\r", pace))) return texts;
+  if (!(await contains(text, "\r\n", pace))) return texts;
+  const occurs = await contains(text, oldText, pace);
+  if (occurs && !form.hasCarriageReturns) return texts;
+  // Of a file with both kinds of line ends, the lines that were found say how those in their place end.
+  const isPlain = occurs && (await contains(oldText, "\n", pace));
   return {
-    oldText: await withCarriageReturns(oldText, pace),
-    newText: await withCarriageReturns(newText, pace),
+    oldText: occurs ? oldText : await withCarriageReturns(oldText, pace),
+    newText: isPlain ? newText : await withCarriageReturns(newText, pace),
   };
 }
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createAgent, type Model } from "../../src/index.js";
 import type { Reconciled } from "../../src/ports/tool.js";
+import { textOfError } from "../../src/runtime/lib/error-text.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { createFileTools } from "../../src/tools/file-tools.js";
 import { compileGlob } from "../../src/tools/glob.js";
@@ -361,7 +362,7 @@ describe("edit_file", () => {
       "plain line ends in a file of others",
       "a\r\nb\r\nc\r\n",
       { oldText: "a\nb", newText: "x\ny" },
-      "Replaced 1 occurrence in f.txt (line 1)",
+      "Replaced 1 occurrence in f.txt (line 1; its CRLF line ends are kept)",
       "x\r\ny\r\nc\r\n",
     ],
     [
@@ -505,4 +506,75 @@ test("nothing is left beside a file that was written many times", async () => {
   );
   expect(readdirSync(root)).toEqual(["a.txt"]);
   expect(existsSync(join(root, "a.txt"))).toBe(true);
+});
+
+describe("the form of a file", () => {
+  test("is kept by a write: its line ends, its byte order mark, and both are said", async () => {
+    const root = createFolder({
+      "crlf.txt": "a\r\nb\r\n",
+      "bom.txt": "\ufeffa\n",
+      "both.txt": "\ufeffa\r\n",
+      "plain.txt": "a\n",
+    });
+    const tools = createFileTools({ root });
+    const write = (path: string, content: string) => runTool(tools, "write_file", { path, content });
+    expect(await write("crlf.txt", "x\ny\n")).toBe(
+      "Wrote crlf.txt (6 bytes, 2 lines; replaced what it held; its CRLF line ends are kept)",
+    );
+    expect(readFileSync(join(root, "crlf.txt"), "utf8")).toBe("x\r\ny\r\n");
+    expect(await write("bom.txt", "x\n")).toContain("; its byte order mark is kept)");
+    expect(readFileSync(join(root, "bom.txt"), "utf8")).toBe("\ufeffx\n");
+    expect(await write("both.txt", "x\n")).toContain("; its byte order mark and CRLF line ends are kept)");
+    expect(readFileSync(join(root, "both.txt"), "utf8")).toBe("\ufeffx\r\n");
+    for (const [path, content] of [
+      ["plain.txt", "x\r\n"],
+      ["crlf.txt", "x\r\n"],
+      ["new.txt", "x\n"],
+    ] as const) {
+      expect(await write(path, content)).not.toContain("kept");
+      expect(readFileSync(join(root, path), "utf8")).toBe(content);
+    }
+  });
+
+  test("is kept by an edit, also where one line becomes several", async () => {
+    const root = createFolder({ "crlf.txt": "\ufeffone\r\ntwo\r\n" });
+    const tools = createFileTools({ root });
+    const edit = (oldText: string, newText: string) =>
+      runTool(tools, "edit_file", { path: "crlf.txt", oldText, newText });
+    expect(await edit("two", "2\n3")).toBe("Replaced 1 occurrence in crlf.txt (line 2; its CRLF line ends are kept)");
+    expect(await edit("\ufeffone", "1")).toBe(
+      "Replaced 1 occurrence in crlf.txt (line 1; its byte order mark is kept)",
+    );
+    expect(readFileSync(join(root, "crlf.txt"), "utf8")).toBe("\ufeff1\r\n2\r\n3\r\n");
+  });
+});
+
+test("a file without write permission is not written, whoever runs the tool", async () => {
+  const root = createFolder({ "locked.txt": "old" });
+  chmodSync(join(root, "locked.txt"), 0o444);
+  const tools = createFileTools({ root });
+  const refused =
+    "Error: locked.txt may not be written: it is read-only (mode 0444). Its permissions must change first.";
+  expect(await runTool(tools, "write_file", { path: "locked.txt", content: "new" })).toBe(refused);
+  expect(await runTool(tools, "edit_file", { path: "locked.txt", oldText: "old", newText: "new" })).toBe(refused);
+  expect(readFileSync(join(root, "locked.txt"), "utf8")).toBe("old");
+  expect(readdirSync(root)).toEqual(["locked.txt"]);
+});
+
+test("an error names the path that was asked for, and not how it was reached", async () => {
+  const tools = createFileTools({ root: createFolder({ "a.txt": "" }) });
+  for (const [name, input] of [
+    ["read_file", {}],
+    ["search_files", { text: "x" }],
+    ["list_files", {}],
+    ["edit_file", { oldText: "a", newText: "b" }],
+  ] as const)
+    for (const path of ["src\\parse.js", "a.txt/b", "x".repeat(300)]) {
+      const tool = tools.find((one) => one.name === name);
+      const failed = await Promise.resolve(tool?.execute?.({ path, ...input }, createContext())).catch(
+        (error: unknown) => error,
+      );
+      expect(textOfError(failed), name).toContain(path);
+      expect(textOfError(failed), name).not.toContain("/proc/");
+    }
 });
