@@ -221,6 +221,7 @@ const programs = [
     room: "cli",
     about:
       "the command line; `screen` and `conversation` are what it shows on a terminal, `permissions` what runs unasked",
+    uses: ["tools"],
   },
   { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
   {

@@ -1,7 +1,7 @@
 /**
  * Reads files of the folder for the screen and for messages. Nothing outside the folder is read, also not through links.
  */
-import { constants, realpathSync } from "node:fs";
+import { constants, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { readSmallFile } from "./small-file.js";
 
@@ -18,11 +18,20 @@ export function readFolderFile(root: string, path: string, most = mostBytes): Fo
   const place = inFolder(root, path);
   if (place.type !== "inside") return place;
   try {
-    const found = readSmallFile(place.real, most, constants.O_NOFOLLOW ?? 0);
+    const found = readSmallFile(place.real, most, constants.O_NOFOLLOW ?? 0, (opened, file) =>
+      isAt(place.real, opened, file),
+    );
     return found.type === "file" ? { ...found, path: place.path } : found;
   } catch (error) {
     return unreadable(error);
   }
+}
+
+/** Whether the open file is the one at the path, which had no links: a folder on the way may have become one before it was opened. */
+function isAt(path: string, { dev, ino }: Stats, file: number): boolean {
+  if (process.platform === "linux") return readlinkSync(`/proc/self/fd/${file}`) === path;
+  const there = lstatSync(path);
+  return there.dev === dev && there.ino === ino && realpathSync(path) === path;
 }
 
 /** Where something of the folder is, behind all links. */

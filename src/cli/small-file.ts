@@ -4,19 +4,29 @@
  * 1. A file is opened once and looked at before it is read. No more than its bound is ever in memory, also if it grows meanwhile.
  * 2. What is no regular file is refused. A pipe would never end.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 
 export type SmallFile =
   | { readonly type: "file"; readonly bytes: Buffer }
   | { readonly type: "refused"; readonly why: string };
 
-/** @param flags of `open`, beside reading. @throws what `open` and `read` throw */
-export function readSmallFile(path: string, mostBytes: number, flags = 0): SmallFile {
+/**
+ * @param flags of `open`, beside reading
+ * @param isMeant whether the open file is the one that was meant
+ * @throws what `open` and `read` throw
+ */
+export function readSmallFile(
+  path: string,
+  mostBytes: number,
+  flags = 0,
+  isMeant: (opened: Stats, file: number) => boolean = () => true,
+): SmallFile {
   // A pipe is opened without waiting for its writer.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) return { type: "refused", why: "it is no file" };
+    if (!isMeant(stats, file)) return { type: "refused", why: "something else was put in its place meanwhile" };
     const bytes = stats.size > mostBytes ? null : readAtMost(file, mostBytes, stats.size);
     if (bytes !== null) return { type: "file", bytes };
     return { type: "refused", why: `it is larger than ${mostBytes.toLocaleString("en-US")} bytes` };

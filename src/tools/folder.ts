@@ -8,7 +8,7 @@
  *    if it is no longer the folder's path, nothing is done in it.
  */
 import { existsSync, type Stats } from "node:fs";
-import { constants, type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises";
+import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "./system-errors.js";
 
@@ -31,12 +31,22 @@ const folderFlags =
   constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Opens a folder by a path that has no links, for example a real path.
+ * Opens a folder by its real path.
  *
- * @throws a system error
+ * @throws ReplacedError if a folder on the way has become a link since the path was resolved; a system error
  */
 export async function openTop(path: string, access: Access): Promise<Folder> {
-  return { access, handle: await open(path, folderFlags), path };
+  const folder: Folder = { access, handle: await open(path, folderFlags), path };
+  try {
+    // The system says where the open folder is. Only the last name of the path is refused as a link when it is opened.
+    if (access === "descriptor" && (await readlink(`/proc/self/fd/${folder.handle.fd}`)) !== path)
+      throw new ReplacedError(`${path} was replaced`);
+    await assertInPlace(folder);
+    return folder;
+  } catch (error) {
+    await folder.handle.close();
+    throw error;
+  }
 }
 
 /** The path by which a name in the folder is reached while the folder is held open. */

@@ -3,14 +3,13 @@
  *
  * 1. Only a file that is still as the tools left it goes back by itself. Any other one is a conflict: it stays, unless the
  *    person chooses it.
- * 2. Files are written by the file tools themselves, so the same paths are open to them and a file changes as a whole.
+ * 2. Files are written as the file tools write them, so the same paths are open and a file changes as a whole. What was compared is what
+ *    is replaced, whatever is put in its place meanwhile.
  * 3. A kill in the middle leaves files that are back already. The same command goes on from there.
  */
 import { createHash } from "node:crypto";
-import { unlinkSync } from "node:fs";
-import { resolve } from "node:path";
-import type { Agent, AnyTool, Store, ToolContext } from "../../index.js";
-import { createFileTools } from "../../tools/index.js";
+import type { Agent, Store } from "../../index.js";
+import { restoreFile } from "../../tools/restore-file.js";
 import { type FileRecord, recordKeys, recordsIn } from "../file-records.js";
 import { readFolderFile, textOfBytes } from "../folder-file.js";
 
@@ -93,12 +92,10 @@ export async function carryOut(
   chosen: readonly FilePlan[],
   { agent, sessionId, root, home, store }: Place,
 ): Promise<Carried> {
-  const tools = createFileTools({ root, protect: [home] });
-  const writer = tools.find(({ name }) => name === "write_file");
   const [restored, failed]: [string[], string[]] = [[], []];
   for (const file of chosen) {
     try {
-      await bringBack(file, { root, sessionId, store, writer });
+      await bringBack(file, { root, home, sessionId, store });
       restored.push(file.path);
     } catch (error) {
       failed.push(`${file.path}: ${error instanceof Error ? error.message : String(error)}`);
@@ -117,30 +114,13 @@ type Place = {
 };
 
 async function bringBack(
-  file: FilePlan,
-  {
-    root,
-    sessionId,
-    store,
-    writer,
-  }: Pick<Place, "root" | "sessionId" | "store"> & { readonly writer: AnyTool | undefined },
+  { path, from, to, state }: FilePlan,
+  { root, home, sessionId, store }: Pick<Place, "root" | "home" | "sessionId" | "store">,
 ): Promise<void> {
-  const { path, from, to, state } = file;
+  const content = to === null ? null : await store.getBlob(sessionId, to);
+  if (to !== null && content === null) throw new Error("its earlier content was not kept");
   // It may have changed since it was shown.
-  if (state === "ready" && hashOf(root, path) !== from) throw new Error("it has changed meanwhile, and stays as it is");
-  if (to === null) return remove(root, path);
-  const content = await textOfBlob(store, sessionId, to);
-  if (content === null) throw new Error("its earlier content was not kept");
-  // The tool reads nothing else of its context.
-  await writer?.execute?.({ path, content } as never, { signal: new AbortController().signal } as ToolContext);
-}
-
-/** A file that the tools created. What is no file in the folder any more stays. */
-function remove(root: string, path: string): void {
-  const file = readFolderFile(root, path);
-  if (file.type === "missing") return;
-  if (file.type !== "file" || file.path !== path) throw new Error("something else stands in its place now");
-  unlinkSync(resolve(root, path));
+  await restoreFile({ root, protect: [home], path, ...(state === "ready" ? { from } : {}), to: content });
 }
 
 async function moveRecords({ direction, runIds }: Plan, agent: Agent, sessionId: string): Promise<void> {

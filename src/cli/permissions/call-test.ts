@@ -13,4 +13,6 @@ export type CallTest = {
   readonly catches: (rule: Rule) => boolean;
   readonly allowedBy: (rules: readonly Rule[]) => AllowedBy | Promise<AllowedBy>;
   readonly mayBeDenied: boolean;
+  /** The real path of a call of a path tool: it is resolved once, and every rule is asked about this one. */
+  readonly path?: string;
 };

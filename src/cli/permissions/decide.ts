@@ -21,6 +21,8 @@ export type Decided = {
   readonly why?: string;
   /** Whether the line may run something that a rule denies, but cannot be read. */
   readonly mayBeDenied?: true;
+  /** The real path that was decided about, as far as it existed. */
+  readonly path?: string;
 };
 
 /**
@@ -37,14 +39,15 @@ export async function decideByRules(
     (rule) => rule.tool === call.tool || rule.about.kind === "path" || rule.tool.endsWith("*"),
   );
   const test = await createTest(call, relevant, root, reading);
+  const path = test.path === undefined ? {} : { path: test.path };
   for (const verdict of ["deny", "ask"] as const) {
     const rule = relevant.find((one) => one.verdict === verdict && test.catches(one));
-    if (rule !== undefined) return { verdict, rule };
+    if (rule !== undefined) return { verdict, rule, ...path };
   }
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
-  if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }) };
-  if (call.readOnly || harmless.has(call.tool)) return { verdict: "allow" };
-  return { verdict: "ask", why: byRule.why, ...(test.mayBeDenied ? { mayBeDenied: true } : {}) };
+  if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
+  if (call.readOnly || harmless.has(call.tool)) return { verdict: "allow", ...path };
+  return { verdict: "ask", why: byRule.why, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
 /** It ends only what the session has started. */
@@ -72,16 +75,17 @@ function first(rules: readonly Rule[], fits: (rule: Rule) => boolean, why: strin
 }
 
 function pathTest({ tool, input }: CallToDecide, root: string): CallTest {
-  const path = pathOfCall(tool, input);
-  const real = realAsFarAsItExists(resolve(root, path));
+  const written = resolve(root, pathOfCall(tool, input));
+  const real = realAsFarAsItExists(written);
   return {
     mayBeDenied: false,
+    path: real,
     catches(rule) {
       if (rule.about.kind !== "path") return namesTool(rule, tool);
       // A rule about reading is about every tool with a path. One about writing is about those that write.
       if (rule.tool !== tool && writesFiles(rule.tool) && !writesFiles(tool)) return false;
       if (rule.verdict === "ask" && rule.tool !== tool && writesFiles(rule.tool) !== writesFiles(tool)) return false;
-      return namesPath(rule.about.pattern, path, root);
+      return namesOne(rule.about.pattern, [written, real], root);
     },
     allowedBy: (all) =>
       first(
@@ -127,8 +131,12 @@ function isOf(pattern: PathPattern, real: string, root: string): boolean {
 /** Whether a path, as it is written or as it really is, is one of the pattern. */
 export function namesPath(pattern: PathPattern, path: string, root: string): boolean {
   const written = resolve(root, path);
-  return [written, realAsFarAsItExists(written)].some((absolute) => {
-    const subject = subjectOf(pattern, absolute, root);
+  return namesOne(pattern, [written, realAsFarAsItExists(written)], root);
+}
+
+function namesOne(pattern: PathPattern, absolute: readonly string[], root: string): boolean {
+  return absolute.some((path) => {
+    const subject = subjectOf(pattern, path, root);
     return subject !== null && matchesPath(pattern, subject, ignoresCase);
   });
 }
@@ -144,7 +152,7 @@ function subjectOf({ isAbsolute: isWhole }: PathPattern, absolute: string, root:
 }
 
 /** Follows links as far as the path exists. */
-export function realAsFarAsItExists(path: string): string {
+function realAsFarAsItExists(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {

@@ -1,16 +1,15 @@
 /**
  * Holds tools to what was permitted, while they work.
  *
- * 1. A file tool writes the file that the decision was about: if a link was put in its place meanwhile, the call fails.
+ * 1. A file tool writes the file that the decision was about: if a link was put in its place meanwhile, the call fails. The path is resolved
+ *    once, by the decision. A call whose decision was made by an earlier process is decided about again.
  * 2. A redirect to another host is followed only if the rules allow that host.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { resolve } from "node:path";
-import type { AnyTool, CanExecuteTool } from "../../index.js";
+import type { AnyTool, CanExecuteTool, Json, ToolContext } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
-import { realAsFarAsItExists } from "./decide.js";
 import type { Permissions } from "./permissions.js";
-import { pathOfCall, writesFiles } from "./rule.js";
+import { writesFiles } from "./rule.js";
 
 export type GuardedTools = {
   readonly tools: readonly AnyTool[];
@@ -18,7 +17,7 @@ export type GuardedTools = {
   readonly canExecuteTool: CanExecuteTool;
 };
 
-/** Calls whose files are remembered. A call that was forgotten is held to the rules only. */
+/** Calls whose files are remembered. A call that was forgotten is decided about again. */
 const mostPending = 1_000;
 
 export function guardedTools(permissions: Permissions, protect: readonly string[]): GuardedTools {
@@ -30,6 +29,16 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
     protect,
     mayReach: (path, access) => mayReach(path, access) && (access === "read" || (writing.getStore() ?? path) === path),
   });
+  const pathOf: PathOfCall = async (tool, input, { idempotencyKey, sessionId, data }) => {
+    const known = pinned.get(idempotencyKey);
+    pinned.delete(idempotencyKey);
+    if (known !== undefined) return known;
+    const call = { tool, readOnly: false, input: input as Json };
+    const { verdict, path, rule } = await decide(call, { sessionId, data: data.all() });
+    if (verdict === "deny" || path === undefined)
+      throw new Error(`${rule === undefined ? "The rules deny" : `The rule ${rule.rule} denies`} this by now.`);
+    return path;
+  };
   const web = createFetchTool({
     async mayRedirect({ from, to }, { sessionId, data }) {
       const call = { tool: "fetch_url", readOnly: false, input: { url: to.href } };
@@ -39,28 +48,30 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
   });
   return {
     tools: [
-      ...files.map((tool) => (writesFiles(tool.name) ? held(tool, pinned, writing) : tool)),
+      ...files.map((tool) => (writesFiles(tool.name) ? held(tool, pathOf, writing) : tool)),
       { ...web, needsApproval: false },
     ],
-    canExecuteTool: (call, context) => {
-      if (writesFiles(call.tool.name)) {
+    canExecuteTool: (call, context) =>
+      permissions.canExecuteTool(call, context, ({ path }) => {
+        // A call that is decided about again, for example after a person's answer, is still about the file that was shown.
+        if (path === undefined || !writesFiles(call.tool.name) || pinned.has(call.callKey)) return;
         if (pinned.size >= mostPending) pinned.clear();
-        pinned.set(call.callKey, realAsFarAsItExists(resolve(root, pathOfCall(call.tool.name, call.input))));
-      }
-      return permissions.canExecuteTool(call, context);
-    },
+        pinned.set(call.callKey, path);
+      }),
   };
 }
 
-function held(tool: AnyTool, pinned: Map<string, string>, writing: AsyncLocalStorage<string>): AnyTool {
+function held(tool: AnyTool, pathOf: PathOfCall, writing: AsyncLocalStorage<string>): AnyTool {
   const { execute } = tool;
   if (execute === undefined) return tool;
   return {
     ...tool,
-    execute(input, context) {
-      const path = pinned.get(context.idempotencyKey);
-      pinned.delete(context.idempotencyKey);
-      return path === undefined ? execute(input, context) : writing.run(path, () => execute(input, context));
+    async execute(input, context) {
+      const path = await pathOf(tool.name, input, context);
+      return await writing.run(path, () => execute(input, context) as unknown);
     },
   };
 }
+
+/** @throws Error if the decision is not known here, and a rule denies the call by now */
+type PathOfCall = (tool: string, input: unknown, context: ToolContext) => Promise<string>;

@@ -25,7 +25,10 @@ import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-te
 import { readSessionRules, type SessionRules } from "./session-rules.js";
 
 export type Permissions = {
-  readonly canExecuteTool: CanExecuteTool;
+  /** @param onDecided told the verdict, and which path it is about, before it is given */
+  readonly canExecuteTool: (
+    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: Decided) => void]
+  ) => ReturnType<CanExecuteTool>;
   /** What the rules, and `--yes`, say of a call. */
   readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<Decided>;
   /** Whether a call that a person is asked about runs without an answer by now. */
@@ -101,12 +104,13 @@ export function createPermissions(options: PermissionOptions): Permissions {
     }
     const decided = await decideByRules(call, present, root, reading);
     if (decided.verdict !== "ask" || !allowAll) return decided;
+    const path = decided.path === undefined ? {} : { path: decided.path };
     if (decided.mayBeDenied === true)
       return {
         verdict: "deny",
         why: "The line cannot be read, and a rule denies some commands, so it does not run unasked.",
       };
-    return { verdict: "allow" };
+    return { verdict: "allow", ...path };
   };
   /** A search asks about thousands of files, so the rules are as they were a moment ago. */
   let closed: { readonly at: number; readonly rules: readonly Rule[] } | null = null;
@@ -134,9 +138,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
     files,
     rules,
     decide,
-    canExecuteTool: async ({ tool, input }, { sessionId, data }) => {
+    canExecuteTool: async ({ tool, input }, { sessionId, data }, onDecided) => {
       const call = { tool: tool.name, readOnly: tool.readOnly, input };
-      const { verdict, rule, why } = await decide(call, { sessionId, data });
+      const decided = await decide(call, { sessionId, data });
+      onDecided?.(decided);
+      const { verdict, rule, why } = decided;
       const byRule = rule === undefined ? {} : { rule: recordOf(rule) };
       if (verdict === "allow") return { verdict, ...byRule };
       if (verdict === "ask") {

@@ -4,6 +4,7 @@
 import {
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -11,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { rename, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -144,3 +146,46 @@ test.each([
   expect(decisions).toMatchObject([expected]);
   if (expected.verdict === "deny" && !("rule" in expected)) expect(decisions[0]).not.toHaveProperty("rule");
 });
+
+test(
+  "a rule for a folder lets nothing be written elsewhere, however often the folder is swapped with a link",
+  verifies("CHAT-2#rules"),
+  async () => {
+    const { base, root } = folder();
+    mkdirSync(join(root, "lib"));
+    mkdirSync(join(root, "real"));
+    let isOver = false;
+    const swapping = (async () => {
+      rmSync(join(root, "src"), { recursive: true });
+      while (!isOver) {
+        await symlink("lib", join(root, "src")).catch(() => {});
+        await new Promise((resolve) => setImmediate(resolve));
+        await rm(join(root, "src")).catch(() => {});
+        await rename(join(root, "real"), join(root, "src")).catch(() => {});
+        await new Promise((resolve) => setImmediate(resolve));
+        await rename(join(root, "src"), join(root, "real")).catch(() => {});
+      }
+    })();
+    const permissions = createPermissions({
+      allowAll: false,
+      root,
+      home: join(base, "home"),
+      environment: { XDG_CONFIG_HOME: join(base, "config") },
+      allow: ["write_file(src/**)"],
+    });
+    const { tools, canExecuteTool } = guardedTools(permissions, []);
+    const tool = tools.find(({ name }) => name === "write_file");
+    for (let at = 0; at < 300; at += 1) {
+      const input = { path: `src/${at}.txt`, content: "new" };
+      const call = { tool: { name: "write_file", readOnly: false }, input, callKey: `r/0/${at}` } as never;
+      const data = { get: () => undefined, all: () => ({}) };
+      const decided = await canExecuteTool(call, { sessionId: "s", data } as never);
+      const verdict = typeof decided === "string" ? decided : decided.verdict;
+      const context = { idempotencyKey: `r/0/${at}`, sessionId: "s", data, signal: new AbortController().signal };
+      if (verdict === "allow") await Promise.resolve(tool?.execute?.(input, context as never)).catch(() => {});
+    }
+    isOver = true;
+    await swapping;
+    expect(readdirSync(join(root, "lib"))).toEqual([]);
+  },
+);
