@@ -243,14 +243,14 @@ describe("an abort", () => {
           cleaned.resolve();
         }
       },
-      { clock, timeoutMs: 5_000 },
+      { clock, timeoutMs: 7_000 },
     );
     const items = collect(agent.runStream("Go"));
-    await clock.waitFor(5_000);
-    await clock.advance(5_000);
+    await clock.waitFor(7_000);
+    await clock.advance(7_000);
     await cleaned.promise;
     const result = resultIn(await items);
-    expect(JSON.stringify(result)).toContain("Timed out after 5000 ms");
+    expect(JSON.stringify(result)).toContain("Timed out after 7000 ms");
     expect(preliminaryIn(await items)).toHaveLength(1);
   });
 });

@@ -3,11 +3,13 @@
  *
  * 1. Each value that is yielded is a preliminary result. It is shown while the call runs, and never stored.
  * 2. The result is the value that is returned; if that is `undefined`, the last value that was yielded.
- * 3. When the call is no longer wanted or its time is up, `return()` is called, and no other value is asked for.
+ * 3. A stream that never waits still leaves the event loop its turns: timers fire, and an abort arrives.
+ * 4. When the call is no longer wanted or its time is up, `return()` is called, and no other value is asked for.
  */
 import { preliminaryOutput } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { textOfError } from "../lib/error-text.js";
+import { yieldTurn } from "../lib/event-loop.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { errorOutput, stoppedBeforeResult } from "./prompts.js";
 
@@ -42,6 +44,8 @@ export function readStream(stream: Stream, show: (output: ToolOutput) => void): 
       if (done === true) break;
       last = value;
       if (ending === undefined) show(shown(value));
+      const turn = yieldTurn();
+      if (turn !== undefined) await turn;
     }
     const value = await ending;
     if (value === undefined) throw new Error(stoppedBeforeResult);

@@ -13,6 +13,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { MessageDelta, Model, ModelDelta, ModelRequest, ModelTimeouts } from "../../ports/model.js";
 import { type Cancellation, onCancel } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
+import { yieldTurn } from "../lib/event-loop.js";
 import { addDelta, endWith, type MessageAssembly } from "./message-assembly.js";
 
 export type StreamOptions = {
@@ -77,6 +78,8 @@ export function streamInto(assembly: MessageAssembly, request: ModelRequest, opt
         publish(addDelta(assembly, next.value));
         if (assembly.end !== null) finish();
         if (isOver) break;
+        const turn = yieldTurn();
+        if (turn !== undefined) await turn;
       }
       if (!isOver) {
         fail({ kind: "network", message: "The stream ended before the answer was complete." });
