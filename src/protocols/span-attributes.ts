@@ -73,6 +73,7 @@ function settingsAttributes(settings: NonNullable<TraceRecordOf<"step">["setting
     [names.presencePenalty]: settings.presencePenalty,
     [names.frequencyPenalty]: settings.frequencyPenalty,
     "pawl.model_call.reasoning": settings.reasoning,
+    "pawl.model_call.parallel_tool_calls": settings.parallelToolCalls,
   };
 }
 

@@ -25,4 +25,6 @@ export type ModelSettings = {
   readonly frequencyPenalty?: number;
   /** How much the model thinks before it answers. */
   readonly reasoning?: ReasoningEffort;
+  /** Whether the model may ask for several tool calls at once. Default: what the provider does. */
+  readonly parallelToolCalls?: boolean;
 };

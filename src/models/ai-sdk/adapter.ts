@@ -16,13 +16,13 @@ import {
 } from "../../check-options.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
-import { inNextTurn, startIdleTimer } from "../../platform/process.js";
+import { inNextTurn, startIdleTimer, warn } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 import { createPromptConverter } from "./prompt.js";
+import { providerSettings } from "./provider-settings.js";
 import { takesInResults } from "./result-files.js";
-import { unsentSettings } from "./settings.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
 /** How a language model of the AI SDK is called. */
@@ -111,6 +111,16 @@ function assertUsable(value: unknown): asserts value is LanguageModel {
   );
 }
 
+const warned = new WeakMap<LanguageModel, Set<string>>();
+
+/** Step events hold each warning each time; a process is warned once, because few programs read those. */
+function warnOnce(model: LanguageModel, warning: string): void {
+  const known = warned.get(model) ?? new Set();
+  warned.set(model, known);
+  if (!known.has(warning)) warn(warning, "PAWL_MODEL");
+  known.add(warning);
+}
+
 /** How long to wait for the end of a stream after its last useful part, in milliseconds. */
 const endTimeoutMs = 1_000;
 
@@ -130,7 +140,9 @@ async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<ModelDelta, void, void> {
   if (signal.aborted) return;
-  const answer = createStreamReader(unsentSettings(request, model.specificationVersion));
+  const { warnings } = providerSettings(request, model, request.tools.length > 0);
+  for (const warning of warnings) warnOnce(model, warning);
+  const answer = createStreamReader(warnings);
   let reader: Opened | undefined;
   try {
     reader = await open(model, convert(request, signal), signal);

@@ -88,8 +88,8 @@ export type PromptToolChoice =
   | { readonly type: "auto" | "none" | "required" }
   | { readonly type: "tool"; readonly toolName: string };
 
-/** Settings. Specification v3 has no `reasoning`. */
-type CallSettings = Omit<ModelSettings, "stopSequences"> & { readonly stopSequences?: string[] };
+/** Settings. Neither specification has `parallelToolCalls`, and v3 has no `reasoning`: see `providerSettings`. */
+type CallSettings = Omit<ModelSettings, "stopSequences" | "parallelToolCalls"> & { readonly stopSequences?: string[] };
 
 export type CallOptions = CallSettings & {
   readonly prompt: readonly PromptMessage[];

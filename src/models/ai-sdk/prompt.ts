@@ -31,7 +31,9 @@ import type {
 } from "./call-options.js";
 import { withContainer } from "./container.js";
 import type { LanguageModel } from "./language-model.js";
+import { isObject } from "./part.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
+import { providerSettings } from "./provider-settings.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 import { settingsOf } from "./settings.js";
 import { toolCallIdsFor } from "./tool-call-ids.js";
@@ -86,6 +88,13 @@ export function createPromptConverter(
     return tools;
   }
 
+  /** A caller's own options take precedence over those that stand for a setting. */
+  function optionsFor(request: ModelRequest, hasTools: boolean): ProviderMetadata {
+    const { options } = providerSettings(request, model, hasTools);
+    const own = mergeOptions(defaults, request.providerOptions);
+    return Object.keys(options).length === 0 ? own : withOwn(options, own);
+  }
+
   /** Results depend on which tool gave them, so they are converted again when the tools change. */
   function noteTools(tools: readonly (PromptTool | ProviderTool)[]): void {
     const present = toolIdsOf(tools);
@@ -104,7 +113,7 @@ export function createPromptConverter(
         request.toolChoice !== undefined && { toolChoice: convertToolChoice(request.toolChoice) }),
       ...settingsOf(request, version),
       ...(request.responseFormat !== undefined && { responseFormat: request.responseFormat }),
-      providerOptions: withContainer(mergeOptions(defaults, request.providerOptions), request.messages, tools),
+      providerOptions: withContainer(optionsFor(request, tools.length > 0), request.messages, tools),
       abortSignal: signal,
     };
   };
@@ -125,6 +134,21 @@ function mergeOptions(defaults: ProviderMetadata, own: ProviderMetadata | undefi
   const merged: { [provider: string]: ProviderMetadata[string] } = { ...defaults };
   for (const [provider, options] of Object.entries(own)) merged[provider] = { ...merged[provider], ...options };
   return merged;
+}
+
+/** An object among a caller's options is completed, unless it says something about the same: `{ includeThoughts: true }`. */
+function withOwn(settings: ProviderMetadata, own: ProviderMetadata): ProviderMetadata {
+  const merged = mergeOptions(settings, own);
+  return Object.fromEntries(
+    Object.entries(merged).map(([provider, options]) => {
+      const completed = Object.entries(options).map(([name, value]) => {
+        const setting = settings[provider]?.[name];
+        const isApart = isObject(setting) && isObject(value) && !Object.keys(setting).some((key) => key in value);
+        return [name, isApart ? { ...setting, ...value } : value] as const;
+      });
+      return [provider, Object.fromEntries(completed)];
+    }),
+  );
 }
 
 type Target = {

@@ -4,9 +4,9 @@
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { CallOptions, SpecificationVersion } from "./call-options.js";
 
-type Sent = Pick<CallOptions, keyof ModelSettings>;
+type Sent = Pick<CallOptions, Exclude<keyof ModelSettings, "parallelToolCalls">>;
 
-/** The settings of a request. Specification v3 has no `reasoning`: see `unsentSettings`. */
+/** The settings of a request. Specification v3 has no `reasoning`: see `providerSettings`. */
 export function settingsOf(request: ModelSettings, version: SpecificationVersion): Sent {
   const { temperature, topP, topK, maxOutputTokens, stopSequences, seed, presencePenalty, frequencyPenalty } = request;
   const { reasoning } = request;
@@ -22,11 +22,3 @@ export function settingsOf(request: ModelSettings, version: SpecificationVersion
     ...(reasoning !== undefined && version === "v4" && { reasoning }),
   };
 }
-
-/** A warning for each setting that the specification does not have. What a provider lacks, it says itself. */
-export function unsentSettings({ reasoning }: ModelSettings, version: SpecificationVersion): readonly string[] {
-  if (reasoning === undefined || reasoning === "provider-default" || version === "v4") return none;
-  return [`reasoning: specification ${version} of the AI SDK has no such setting; use providerOptions`];
-}
-
-const none: readonly string[] = [];

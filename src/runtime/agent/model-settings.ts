@@ -1,7 +1,7 @@
 /**
  * The settings of model calls: checked, merged, and named in the log if they differ from those of the call before.
  */
-import { checkOptions, numberFrom, type OptionTable, oneOf, wholeNumber } from "../../check-options.js";
+import { checkOptions, numberFrom, type OptionTable, oneOf, trueOrFalse, wholeNumber } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
 import { isSameJson } from "../../core/data/json.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
@@ -22,6 +22,7 @@ const settingRules: OptionTable<ModelSettings> = {
   seed: { takes: Number.isSafeInteger, wanted: "a whole number" },
   presencePenalty: penalty,
   frequencyPenalty: penalty,
+  parallelToolCalls: trueOrFalse,
   reasoning: oneOf("provider-default", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
 };
 
@@ -41,6 +42,7 @@ const otherNames = {
   reasoningEffort: "reasoning",
   reasoning_effort: "reasoning",
   thinking: "reasoning",
+  parallel_tool_calls: "parallelToolCalls",
 };
 
 /**

@@ -48,6 +48,7 @@ const settingNames: { readonly [Name in keyof ModelSettings]-?: true } = {
   presencePenalty: true,
   frequencyPenalty: true,
   reasoning: true,
+  parallelToolCalls: true,
 };
 
 const clientOptionNames: readonly string[] = [
