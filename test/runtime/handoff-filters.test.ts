@@ -88,6 +88,27 @@ describe("what the next agent is shown", verifies("AGENT-1"), () => {
     expect(event).toMatchObject({ messages: [expect.any(Array), expect.any(Array), expect.any(Array)] });
   });
 
+  test("a list that ends with an assistant's text is followed by a message of the user", async () => {
+    const onlyWords: Filter = ({ messages }) =>
+      messages.flatMap((message): readonly Message[] => {
+        if (message.role === "tool") return [];
+        const parts = message.parts.filter(({ type }) => type === "text");
+        return parts.length === 0 ? [] : [{ ...message, parts } as Message];
+      });
+    const { triage, models, store } = filtering(onlyWords);
+    expect(await triage.run("Pay me back.", { sessionId: "s" })).toMatchObject({
+      status: "completed",
+      text: "Paid back.",
+    });
+    expect(wordsOf(shownTo(models.billing))).toEqual([
+      "user: Pay me back.",
+      "assistant: I look it up.",
+      "user: Go on.",
+    ]);
+    expect(await requestsOf(store)).toEqual([...models.triage.requests, ...models.billing.requests]);
+    expect((await triage.session("s").replay()).difference).toBeNull();
+  });
+
   test("a function: it leaves out, shortens and puts in front; later steps follow what it gave", async () => {
     const views: HandoffView[] = [];
     const note: Message = { role: "user", parts: [{ type: "text", text: "You take over." }] };

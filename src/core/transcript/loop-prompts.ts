@@ -17,6 +17,9 @@ export const continuePrompt =
 export const doneToolReminder =
   "You have not signalled that the work is done. Go on, or call the tool that signals it if there is nothing left to do.";
 
+/** Follows the list of a handoff filter that ends with an assistant's text. */
+export const handedOverPrompt = "Go on.";
+
 /** Asks for a summary at the limit of steps. */
 export const finalSummaryPrompt =
   "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";

@@ -3,13 +3,15 @@
  *
  * 1. A filter may leave messages out, shorten them, and put others in front. It may not change their order.
  * 2. The log holds the added messages in place, so their size is bounded. The others are named by references.
- * 3. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
+ * 3. A list that ends with an assistant's text gets a short message of the user, because providers refuse it otherwise.
+ * 4. A filter that fails ends the run: the next agent could be shown what the filter keeps from it.
  */
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
-import type { Message } from "../../core/data/message.js";
+import type { AssistantPart, Message, UserMessage } from "../../core/data/message.js";
 import type { MessageRef } from "../../core/machine/message-ref.js";
 import type { Preparing } from "../../core/machine/state.js";
+import { handedOverPrompt } from "../../core/transcript/loop-prompts.js";
 import { referencesTo } from "../../core/transcript/message-references.js";
 import { byteLength } from "../../platform/bytes.js";
 import { defaultHookTimeoutMs } from "../agent/compile-hooks.js";
@@ -81,12 +83,31 @@ function viewOf(state: HandingOver, context: EffectContext): HandoffView {
 }
 
 /**
+ * A list that ends with the text of an assistant, as a filter that drops tool calls may leave it, gets a short message of the
+ * user: providers continue after those, and not after their own answer.
+ */
+function endedByUser(list: unknown): unknown {
+  if (!Array.isArray(list)) return list;
+  const last: unknown = list.at(-1);
+  if (typeof last !== "object" || last === null || !("role" in last) || last.role !== "assistant") return list;
+  const parts: unknown = "parts" in last ? last.parts : undefined;
+  const hasCalls =
+    !Array.isArray(parts) || parts.some((part) => (part as Partial<AssistantPart> | null)?.type === "tool_call");
+  return hasCalls ? list : [...list, goOn()];
+}
+
+/** A new object each time: one that is in the conversation already would count as that message. */
+function goOn(): UserMessage {
+  return freeze({ role: "user", parts: [{ type: "text", text: handedOverPrompt }] });
+}
+
+/**
  * Checks a list, and names it.
  * @param owners the entry that each message belongs to, if it is known of added ones
  */
 function named(list: unknown, { transcript }: EffectContext, owners?: readonly number[]): Filtered {
   const { messages, seqs } = transcript;
-  const checked = checkedList(list, { known: messages });
+  const checked = checkedList(endedByUser(list), { known: messages });
   if (!checked.ok) return refused(checked.reason);
   const places = new Map(messages.map((message, index) => [message, index]));
   let last = -1;
