@@ -1,7 +1,7 @@
 /**
  * MCP servers that files name: how the files are read, which servers are in force, and the trust that those of a folder need.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -134,6 +134,76 @@ describe("servers of a folder", ofTrust, () => {
     expect(states()).toEqual([["folder", "docs", null]]);
     write(path, text);
     expect(states()).toEqual([["folder", "docs", expect.stringContaining("not trusted")]]);
+  });
+
+  const nodeOptions = { NODE_OPTIONS: "--require ./tools/pre.cjs" };
+  test.each([
+    ["a file of an option", { command: "node", args: ["--import=./tools/pre.mjs", "-"] }, "tools/pre.mjs"],
+    ["a file of a variable", { command: "server", env: nodeOptions }, "tools/pre.cjs"],
+    ["a program found by PATH", { command: "server", env: { PATH: "./bin" } }, "bin/server"],
+    ["a module that its program imports", { command: "node", args: ["tools/docs.mjs"] }, "tools/lib/deep.mjs"],
+    ["a file that its shell may start", { command: "sh", args: ["-c", "exec ./*.sh"] }, "start.sh"],
+    ["a file that a runner may start", { command: "npm", args: ["run", "mcp"] }, "package.json"],
+    ["an ignore file, which hides files", { command: "npx", args: ["server"] }, "tools/.gitignore"],
+  ])("are off again if %s changes or is new", (_, server, path) => {
+    const { write, trust, states } = world({ [folder]: named({ docs: server }), "root/tools/docs.mjs": "serve()" });
+    const isOn = () => states()[0]?.[2] === null;
+    trust();
+    expect(isOn()).toBe(true);
+    write(`root/${path}`, "one");
+    expect(isOn()).toBe(false);
+    trust();
+    expect(isOn()).toBe(true);
+    write(`root/${path}`, "two");
+    expect(isOn()).toBe(false);
+  });
+
+  test("are off again if a large program changes, though its size and time are as before", () => {
+    const { base, write, trust, states } = world({ [folder]: named({ docs: { command: "./server" } }) });
+    const path = join(base, "root/server");
+    const bytes = Buffer.alloc(5_000_000, 1);
+    writeFileSync(path, bytes);
+    const { atime, mtime } = statSync(path);
+    trust();
+    expect(states()).toEqual([["folder", "docs", null]]);
+    bytes[4_999_999] = 2;
+    writeFileSync(path, bytes);
+    utimesSync(path, atime, mtime);
+    expect(states()).toEqual([["folder", "docs", expect.stringContaining("not trusted")]]);
+    expect(write).toBeDefined();
+  });
+
+  test("say whether they may run other files of the folder, and stay on if only ignored files change", () => {
+    const says = (server: object) => {
+      const { place } = world({ [folder]: named({ docs: server }), "root/tools/docs.mjs": "serve()" });
+      return configurationInForce(place).notice ?? "";
+    };
+    const others = "which may run other files of this folder";
+    for (const command of ["sh", "npx", "node", "/usr/bin/python3.12", "uvx", "./tools/docs.mjs"])
+      expect(says({ command, args: ["x"] })).toContain(others);
+    for (const variable of ["NODE_OPTIONS", "PATH", "LD_PRELOAD", "PYTHONPATH"])
+      expect(says({ command: "/opt/server", env: { [variable]: "x" } })).toContain(others);
+    expect(says({ command: "/opt/server", args: ["--port", "7"], env: { TOKEN: "x" } })).not.toContain(others);
+
+    const { write, trust, states } = world({
+      [folder]: named({ docs: { command: "npx", args: ["server"] } }),
+      "root/.gitignore": "*.log\n/dist/\n",
+    });
+    trust();
+    write("root/a.log", "x");
+    write("root/dist/x.js", "x");
+    write("root/.git/index", "x");
+    expect(states()).toEqual([["folder", "docs", null]]);
+    write("root/src/x.js", "x");
+    expect(states()).toEqual([["folder", "docs", expect.stringContaining("not trusted")]]);
+  });
+
+  test("that name no file of the folder and no runner stay trusted while the folder changes", () => {
+    const server = { command: "/opt/server", args: ["--port", "7"] };
+    const { write, trust, states } = world({ [folder]: named({ docs: server }) });
+    trust();
+    write("root/src/x.js", "x");
+    expect(states()).toEqual([["folder", "docs", null]]);
   });
 
   test("cannot be named by the agent: no file tool writes the file", async () => {

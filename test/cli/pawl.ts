@@ -87,8 +87,8 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
   }
 
   /** Starts a test's own program. */
-  function startNode(file: string, args: readonly string[]): Running {
-    return startProcess(process.execPath, [file, ...args], { input: "" });
+  function startNode(file: string, args: readonly string[], options: RunOptions = { input: "" }): Running {
+    return startProcess(process.execPath, [file, ...args], options);
   }
 
   /** Starts `pawl` on its own terminal, through `script`, which is part of every Linux and macOS. */

@@ -21,7 +21,7 @@ const behindLink = "its text is the same, and it is in another place: behind a l
 /** What has changed of a file whose text is that which was trusted. */
 const sameTextBut: { readonly [kind in BroughtFile["kind"]]: string } = {
   settings: behindLink,
-  servers: `a program of the folder that it starts has other bytes; or ${behindLink}`,
+  servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${behindLink}`,
   command: behindLink,
 };
 

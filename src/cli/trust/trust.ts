@@ -3,13 +3,13 @@
  * trusted a file, nothing in it sets, allows, starts or sends anything; what it asks and denies counts at once, because that only
  * makes the agent more careful (SEC-17).
  *
- * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the bytes of the folder's own programs that its
- *    servers start. Any change takes it away, from that file alone.
+ * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the files of the folder that its servers may run
+ *    (started-files.ts). Any change takes it away, from that file alone.
  * 2. It is kept in the home, outside of the folder. No option, environment variable or parent folder gives it.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { PawlError } from "../../index.js";
 import {
   type CommandFile,
@@ -21,6 +21,7 @@ import { type ConfigurationFile, configurationName, readConfiguration } from "..
 import { settingTable } from "../configuration/setting-table.js";
 import { folderServersName, readServersFile, type ServersFile, shownServer } from "../mcp/servers-file.js";
 import { noteOfAllowed } from "../permissions/rule-note.js";
+import { hashOfFile, mayRunOtherFiles, namedFiles, stateOfFolder } from "./started-files.js";
 
 /** A file that the folder brings. */
 export type BroughtFile = {
@@ -96,8 +97,8 @@ function settingsBrought(file: ConfigurationFile): Brought {
 
 function serversBrought(file: ServersFile, root: string): Brought {
   const { path, text } = file;
-  const hash = hashOf(realpathSync(path), text, programsOf(file, root));
-  return { kind: "servers", name: folderServersName, path, text, hash, effects: startsOf(file) };
+  const hash = hashOf(realpathSync(path), text, startedOf(file, root));
+  return { kind: "servers", name: folderServersName, path, text, hash, effects: startsOf(file, root) };
 }
 
 function commandBrought({ name, path, real, text }: CommandFile): Brought {
@@ -152,32 +153,23 @@ function effectsOf({ value: { settings, permissions = {} } }: ConfigurationFile)
   ];
 }
 
-function startsOf({ servers }: ServersFile): readonly string[] {
+function startsOf({ servers }: ServersFile, root: string): readonly string[] {
   return servers.flatMap(({ name, transport, problem }) => {
     if (transport === null || problem !== undefined) return [];
-    return [`${transport.type === "http" ? "reaches" : "starts"} the MCP server ${name}: ${shownServer(transport)}`];
+    const shown = `the MCP server ${name}: ${shownServer(transport)}`;
+    if (transport.type === "http") return [`reaches ${shown}`];
+    return [`starts ${shown}${mayRunOtherFiles(transport, root) ? ", which may run other files of this folder" : ""}`];
   });
 }
 
-/** Bytes of a program. A larger one counts by its size and the time of its last change. */
-const mostBytes = 4_000_000;
-
-/** The files of the folder that the servers' commands name, with the hash of each. */
-function programsOf({ servers }: ServersFile, root: string): readonly string[] {
-  const words = servers.flatMap(({ transport }) =>
-    transport?.type === "stdio"
-      ? [transport.command, ...(transport.args ?? [])].map((word) => [transport.cwd ?? ".", word])
-      : [],
-  );
-  return words.flatMap(([folder = ".", word = ""]) => {
-    const path = resolve(root, folder, word);
-    const inner = relative(root, path);
-    if (inner === "" || inner.startsWith("..") || isAbsolute(inner)) return [];
-    const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats?.isFile() !== true) return [];
-    const bytes = stats.size > mostBytes ? `${stats.size} ${stats.mtimeMs}` : readFileSync(path);
-    return [`${inner}\0${sha256(bytes)}`];
-  });
+/** What the servers may run of the folder: the files that they name by their hashes, or the state of the whole folder. */
+function startedOf({ servers }: ServersFile, root: string): readonly string[] {
+  const started = servers.flatMap(({ transport }) => (transport?.type === "stdio" ? [transport] : []));
+  const named = [...new Set(started.flatMap((server) => namedFiles(server, root)))].sort();
+  return [
+    ...named.map((path) => `${path}\0${hashOfFile(join(root, path))}`),
+    ...(started.some((server) => mayRunOtherFiles(server, root)) ? [stateOfFolder(root)] : []),
+  ];
 }
 
 function hashOf(real: string, text: string, programs: readonly string[] = []): string {

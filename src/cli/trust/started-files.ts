@@ -1,0 +1,152 @@
+/**
+ * What a server of `.mcp.json` may run of the folder. Trust in the file includes it.
+ *
+ * 1. Each file of the folder that a command line or a variable names counts with all its bytes.
+ * 2. Nobody can tell which other files a shell, a runner such as `npm run`, or a program of the folder reads. So every
+ *    file of the folder that Git does not ignore counts then: by its size, its inode and the time of its last change,
+ *    which no program can set back as it can the time of modification.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, lstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
+import { PawlError } from "../../index.js";
+import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "../../tools/ignore-rules.js";
+import type { McpTransport } from "../../tools/mcp/index.js";
+import { readSmallFile } from "../small-file.js";
+
+type Stdio = Extract<McpTransport, { readonly type: "stdio" }>;
+
+/** The files of the folder that a server names, relative to the folder. */
+export function namedFiles(server: Stdio, root: string): readonly string[] {
+  const searchPath = server.env?.PATH ?? process.env.PATH ?? "";
+  const folder = resolve(root, server.cwd ?? ".");
+  const words = [server.command, ...(server.args ?? []), ...Object.values(server.env ?? {})];
+  const places = [
+    ...words.flatMap(pathsIn).map((path) => resolve(folder, path)),
+    ...(/[/\\]/.test(server.command) ? [] : programsOf(server.command, folder, searchPath)),
+  ];
+  return [...new Set(places.flatMap((path) => fileIn(root, path) ?? []))];
+}
+
+/** Whether a server may run files of the folder that it does not name. */
+export function mayRunOtherFiles(server: Stdio, root: string): boolean {
+  const program = server.command.split(/[/\\]/).at(-1) ?? "";
+  return (
+    runners.has(program.toLowerCase().replace(/[\d.]*(\.exe|\.cmd|\.bat)?$/, "")) ||
+    Object.keys(server.env ?? {}).some((name) => steering.test(name)) ||
+    server.cwd !== undefined ||
+    [server.command, ...(server.args ?? [])].some((word) => word.includes("$")) ||
+    namedFiles(server, root).length > 0
+  );
+}
+
+/** Shells, interpreters, package runners and build tools, without the numbers of their versions. */
+const runners: ReadonlySet<string> = new Set(
+  `sh bash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd busybox env sudo doas nohup nice timeout xargs setsid
+  node nodejs npm npx pnpm pnpx yarn yarnpkg corepack bun bunx deno tsx ts-node
+  python py pypy pip pipx uv uvx poetry hatch pdm pipenv conda mamba ruby bundle rake gem perl php composer lua
+  java gradle gradlew mvn mvnw kotlin scala sbt go cargo rustup make gmake just task ninja dotnet swift mix elixir
+  docker-compose nix nix-shell direnv mise asdf git ssh`.split(/\s+/),
+);
+
+/** Variables that name programs, or files that a program loads. */
+const steering =
+  /^(PATH|HOME|ENV|BASH_ENV|SHELL|EDITOR|VISUAL|PAGER|CLASSPATH|NODE_OPTIONS|NODE_PATH|_?JAVA_.*|JDK_.*|(LD|DYLD|PYTHON|PERL|RUBY|GEM|BUNDLE|PHP|GIT|NPM_CONFIG|YARN|PNPM|UV|PIP|DENO|BUN|XDG|MAKE|CARGO|GO|LUA|TSX|TS_NODE)_?.*)$/i;
+
+/** A word and its parts: `--import=./pre.mjs`, `-r./pre.cjs`, `lib:other`, `file:///srv/x.mjs`. */
+function pathsIn(word: string): readonly string[] {
+  const parts = word.split(/[\s=:,;"']+/);
+  const joined = parts.flatMap((part) => /\.{1,2}\/.*/.exec(part)?.[0] ?? []);
+  const ofUrl = word.startsWith("file://") ? [decodeURIComponent(word.slice("file://".length))] : [];
+  return [word, ...parts, ...joined, ...ofUrl].filter((path) => path !== "" && path.length < 4096);
+}
+
+/** Where the system finds a program, in the order of its search. */
+function programsOf(command: string, folder: string, searchPath: string): readonly string[] {
+  const places = searchPath.split(delimiter).map((place) => resolve(folder, place, command));
+  const first = places.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
+  return first === undefined ? [] : [first];
+}
+
+/** The path relative to the folder; null if it is not a file in it. */
+function fileIn(root: string, path: string): string | null {
+  const inner = relative(root, path);
+  if (inner === "" || inner.startsWith("..") || isAbsolute(inner)) return null;
+  try {
+    return statSync(path).isFile() ? inner : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The SHA-256 of a file of any size. @throws a system error if it cannot be read */
+export function hashOfFile(path: string): string {
+  const hash = createHash("sha256");
+  const piece = Buffer.alloc(1024 * 1024);
+  const file = openSync(path, "r");
+  try {
+    for (let read = readSync(file, piece); read > 0; read = readSync(file, piece)) hash.update(piece.subarray(0, read));
+    return hash.digest("hex");
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * The state of all files of the folder that Git does not ignore.
+ *
+ * @throws PawlError `bad_configuration` if the folder is too large to look at
+ */
+export function stateOfFolder(root: string): string {
+  const hash = createHash("sha256");
+  let entries = 0;
+  const folders: { readonly path: string; readonly above: IgnoreRules | null }[] = [{ path: "", above: null }];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const { path, above } = folder;
+    const file = ignoreFileIn(join(root, path));
+    const rules = file === null ? above : addIgnoreRules(above, file, path);
+    for (const entry of entriesOf(join(root, path))) {
+      const inner = `${path}${entry.name}`;
+      const isFolder = entry.isDirectory();
+      entries += 1;
+      if (entries > maxEntries) throw tooLarge(root);
+      // An ignore file counts also if it ignores itself.
+      if (entry.name !== ".gitignore" && (entry.name === ".git" || isIgnored(rules, inner, isFolder))) continue;
+      if (isFolder) folders.push({ path: `${inner}/`, above: rules });
+      else hash.update(`${inner}\0${stateOfFile(join(root, inner))}\0`);
+    }
+  }
+  return hash.digest("hex");
+}
+
+const maxEntries = 200_000;
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1));
+  } catch {
+    return [];
+  }
+}
+
+/** The file itself: a link is not followed, because its place is what changes it. */
+function stateOfFile(path: string): string {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.mode} ${stats.size} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`;
+}
+
+function ignoreFileIn(folder: string): Uint8Array | null {
+  try {
+    const found = readSmallFile(join(folder, ".gitignore"), maxIgnoreBytes);
+    return found.type === "file" ? found.bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+function tooLarge(root: string): PawlError {
+  return new PawlError(
+    "bad_configuration",
+    `${root} has more than ${maxEntries} files and folders, and a server of its .mcp.json may run any of them. Start the server from your own mcp.json, with a program outside of the folder.`,
+  );
+}
