@@ -1,7 +1,7 @@
 /**
  * MCP servers that files name: how the files are read, which servers are in force, and the trust that those of a folder need.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -159,18 +159,19 @@ describe("servers of a folder", ofTrust, () => {
   });
 
   test("are off again if a large program changes, though its size and time are as before", () => {
-    const { base, write, trust, states } = world({ [folder]: named({ docs: { command: "./server" } }) });
+    const { base, trust, states } = world({ [folder]: named({ docs: { command: "./server" } }) });
     const path = join(base, "root/server");
     const bytes = Buffer.alloc(5_000_000, 1);
-    writeFileSync(path, bytes);
-    const { atime, mtime } = statSync(path);
+    const save = () => {
+      writeFileSync(path, bytes);
+      utimesSync(path, 1_000_000_000, 1_000_000_000);
+    };
+    save();
     trust();
     expect(states()).toEqual([["folder", "docs", null]]);
     bytes[4_999_999] = 2;
-    writeFileSync(path, bytes);
-    utimesSync(path, atime, mtime);
+    save();
     expect(states()).toEqual([["folder", "docs", expect.stringContaining("not trusted")]]);
-    expect(write).toBeDefined();
   });
 
   test("say whether they may run other files of the folder, and stay on if only ignored files change", () => {
