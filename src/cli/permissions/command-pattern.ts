@@ -5,7 +5,7 @@
  * 2. A pattern that denies is looked for more widely than one that allows: it guards against accidents.
  */
 import { basename } from "node:path";
-import { isOption, knownCommand } from "./programs.js";
+import { isGitReading, isOption, knownCommand } from "./programs.js";
 import type { Refuse } from "./rule-text.js";
 import type { PlainCommand } from "./shell-line.js";
 
@@ -192,7 +192,8 @@ export function choosesMore(word: string): boolean {
 export function definerOf(words: readonly string[]): string | null {
   const [program = "", subcommand = ""] = words;
   const said = words.slice(0, 2).join(" ");
-  if (knownCommand(words)?.note === "hooks") return `${said} runs hooks and filters that the repository's files name.`;
+  if (program === "git" && !isGitReading(words) && !/^--?(version|help)$/.test(subcommand))
+    return `${said} may run programs that the repository's configuration names, such as hooks and filters.`;
   if (
     /^(npm|pnpm|yarn|bun)$/.test(program) &&
     !/^(ls|list|view|info|outdated|why|audit|config|help|-v|--version)$/.test(subcommand)

@@ -74,13 +74,14 @@ async function shellOffers(
   });
   const beginnings = commands.flatMap((command) => beginningOf(command) ?? []);
   const further = platform === "win32" || beginnings.length < commands.length ? [] : [offer(beginnings, false)];
-  const isExpressible = commands.every(({ patterns }) => patterns.size === 0);
+  // In a rule, * has a meaning of its own.
+  const isExpressible = commands.every(({ words }) => !words.some((word) => word.includes("*")));
   const offers = [...further, ...(isExpressible ? [offer(commands.map(wholeOf), true)] : [])];
   if (commands.length === 0)
     return { why: "This line only reads. A rule asks about it, and no other rule is stronger." };
   if (offers.length > 0) return { offers };
   return {
-    why: "No rule can allow this line, because its patterns stand for names of files that are not known beforehand.",
+    why: "No rule can allow this line, because a * in a rule stands for any further words, and not for names of files.",
   };
 }
 

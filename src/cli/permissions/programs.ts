@@ -5,9 +5,6 @@
  */
 import { basename } from "node:path";
 
-/** What a person is told before a rule for the command is kept. */
-export type CommandNote = "folder" | "hooks";
-
 export type KnownCommand = {
   /** The words that a rule for any arguments begins with. */
   readonly words: readonly string[];
@@ -24,7 +21,6 @@ export type KnownCommand = {
     /** Further arguments would be files that it writes. */
     readonly maxOperands?: number;
   };
-  readonly note?: CommandNote;
 };
 
 type Options = { readonly letters: string; readonly names: readonly string[] };
@@ -68,12 +64,8 @@ function reading(
   }));
 }
 
-function doing(commands: string, never: string, note?: CommandNote): readonly KnownCommand[] {
-  return commands.split(", ").map((command) => ({
-    words: command.split(" "),
-    never: options(never),
-    ...(note === undefined ? {} : { note }),
-  }));
+function doing(commands: string, never: string): readonly KnownCommand[] {
+  return commands.split(", ").map((command) => ({ words: command.split(" "), never: options(never) }));
 }
 
 const ofGit = "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules";
@@ -114,11 +106,11 @@ const all: readonly KnownCommand[] = [
   ...reading("below", "git log, git diff, git show, git blame, git shortlog", { never: ofGit }),
   ...reading("below", "git grep", { never: `-O --open-files-in-pager ${ofGit}` }),
   ...doing("mkdir, touch, jq", ""),
-  ...doing("git add", "-e -i -p --edit --interactive --patch", "hooks"),
-  ...doing("git commit", "-e -p -t --edit --interactive --patch --template", "hooks"),
-  ...doing("npm test, npm t, npm start, npm run *, npm run-script *", ofNpm, "folder"),
+  ...doing("git add", "-e -i -p --edit --interactive --patch"),
+  ...doing("git commit", "-e -p -t --edit --interactive --patch --template"),
+  ...doing("npm test, npm t, npm start, npm run *, npm run-script *", ofNpm),
   ...doing("npm ls, npm list, npm outdated, npm view", ofNpm),
-  ...doing("cargo build, cargo check, cargo test", "-C -Z --config --manifest-path --target-dir", "folder"),
+  ...doing("cargo build, cargo check, cargo test", "-C -Z --config --manifest-path --target-dir"),
 ];
 
 /** Commands that only read, and that are known with exactly these words. */

@@ -28,7 +28,7 @@ export function quietGitShell(root: string, env: Variables, create: (env: Variab
 }
 
 /** Whether the line is understood, and each Git command in it only reads. */
-async function onlyReadsGit(line: string, root: string): Promise<boolean> {
+export async function onlyReadsGit(line: string, root: string): Promise<boolean> {
   const read = await readShellLine(line, root);
   if (!read.ok) return false;
   const git = read.commands.map(({ words }) => commandOf(words)).filter(([program]) => program === "git");

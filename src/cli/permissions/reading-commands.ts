@@ -5,7 +5,7 @@
  * 2. Its program is one of the system, not a file of the folder that has the same name.
  */
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, isAbsolute, join, resolve } from "node:path";
 import { commandOf } from "./command-pattern.js";
 import { matchingFiles } from "./file-patterns.js";
 import { lookAtGit } from "./git-folder.js";
@@ -83,7 +83,8 @@ function optionsOnlyRead(reads: Reading, further: readonly string[], patterns: R
   const end = further.indexOf("--");
   const options = (end === -1 ? further : further.slice(0, end)).filter((word) => word.startsWith("-"));
   if (options.some((word) => isOption(reads.never, word) || isOption(reads.strays, word))) return false;
-  const hasOptions = reads.what !== "nothing" || reads.name === "date";
+  // A name that looks like an option may come up after the names were looked at.
+  const hasOptions = reads.never.letters !== "" || reads.never.names.length > 0 || reads.name === "find";
   const mayBeOption = (word: string, at: number) =>
     hasOptions && patterns.has(at) && /^[*?[-]/.test(word) && (end === -1 || at < end);
   if (further.some(mayBeOption)) return false;
@@ -124,7 +125,9 @@ function mayRead(path: string, folder: string, { root, isClosed }: ReadingPlace,
 function mayMatch(pattern: string, folder: string, place: ReadingPlace): boolean {
   if (isAbsolute(pattern) || pattern.split("/").includes("..")) return false;
   const found = matchingFiles(pattern, folder);
-  return found?.every((path) => mayRead(path, folder, place, true)) === true;
+  const mayBeOption = (path: string) =>
+    /^[*?[]/.test(pattern) && basename(path).startsWith("-") && !pattern.includes("/");
+  return found?.every((path) => !mayBeOption(path) && mayRead(path, folder, place, true)) === true;
 }
 
 const builtins: ReadonlySet<string> = new Set(["echo", "pwd", "true", "false"]);

@@ -190,8 +190,8 @@ const changesLaterWords: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Characters that mean nothing but themselves in every shell, outside of quotes. */
-const plainText = /^[\p{L}\p{N}_@%+=:,./-]+$/u;
+/** Characters that mean nothing but themselves in every shell, outside of quotes. A ~ does within a word: HEAD~1. */
+const plainText = /^(?:[\p{L}\p{N}_@%+=:,./-]|(?<=[\p{L}\p{N}_])~(?=\d|$))+$/u;
 const patternText = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
 
 /** The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. */
