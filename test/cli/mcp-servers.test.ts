@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { configurationInForce } from "../../src/cli/configuration/in-force.js";
 import { readServersFile, shownServer, withVariables } from "../../src/cli/mcp/servers-file.js";
 import { serversInForce } from "../../src/cli/mcp/servers-in-force.js";
-import { startServers } from "../../src/cli/mcp/start-servers.js";
+import { type StartedServers, serverNotes, startServers } from "../../src/cli/mcp/start-servers.js";
 import { folderTrust, trustFiles } from "../../src/cli/trust/trust.js";
 import { createFileTools } from "../../src/tools/index.js";
 import { runTool } from "../tools/folder.js";
@@ -230,4 +230,31 @@ describe("servers of a folder", ofTrust, () => {
     await close();
     expect(base).toBeDefined();
   });
+});
+
+test("a server whose tools are dear in every request is told of, with the figure", () => {
+  const tool = (at: number) => ({
+    name: `mcp__big__tool_${at}`,
+    description: "Does something. ".repeat(8),
+    input: { type: "object" },
+  });
+  const server = (name: string, tools: number) => ({
+    ...{
+      name,
+      path: "/home/me/.mcp.json",
+      scope: "user",
+      transport: null,
+      off: null,
+      server: {},
+      problems: [],
+      log: () => "",
+    },
+    tools: Array.from({ length: tools }, (_, at) => tool(at)),
+  });
+  const all = [server("big", 200), server("small", 3)] as unknown as StartedServers["all"];
+  const notes = serverNotes({ all, tools: [], close: async () => {} });
+  expect(notes).toEqual([
+    expect.stringMatching(/^MCP server big: its 200 tools take about \d{1,3},\d{3} tokens in every request\.$/),
+    "  It is in /home/me/.mcp.json. Switch it off if you do not need it, or have it offer fewer tools.",
+  ]);
 });

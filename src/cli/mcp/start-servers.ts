@@ -5,10 +5,11 @@
  * 2. Rules of the person decide about each call: what a server says of its tools allows nothing.
  */
 import { resolve } from "node:path";
-import { type AnyTool, createRedaction, PawlError } from "../../index.js";
+import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
 import { installCommand } from "../installation.js";
 import { secretsOf } from "../redaction.js";
+import { counted } from "../text.js";
 import { withVariables } from "./servers-file.js";
 import type { ServerInForce } from "./servers-in-force.js";
 
@@ -71,10 +72,26 @@ function together(all: readonly StartedServer[]): StartedServers {
  * @param retry the command that starts one again
  */
 export function serverNotes({ all }: StartedServers, retry = "pawl mcp test"): readonly string[] {
-  return all.flatMap(({ name, path, server, off, problems }) => [
+  return all.flatMap(({ name, path, server, off, problems, tools }) => [
     ...problems.map((problem) => `MCP server ${name}: ${problem}`),
     ...(server === null && off === null ? [`  It is in ${path}; to try it again: ${retry} ${name}`] : []),
+    ...costNotes(name, path, tools),
   ]);
+}
+
+/** Tokens of one server's tools in each request that a person is told of: more than the built-in tools take together. */
+const noteworthyTokens = 4_000;
+
+/** Every request has the descriptions and the schemas of all tools. */
+function costNotes(name: string, path: string, tools: readonly AnyTool[]): readonly string[] {
+  const sent = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
+  const tokens = estimateTokens(JSON.stringify(sent));
+  if (tokens < noteworthyTokens) return [];
+  const figure = tokens.toLocaleString("en-US");
+  return [
+    `MCP server ${name}: its ${counted(tools.length, "tool")} take about ${figure} tokens in every request.`,
+    `  It is in ${path}. Switch it off if you do not need it, or have it offer fewer tools.`,
+  ];
 }
 
 /** Characters of a server's standard error that are kept. */

@@ -79,6 +79,29 @@ const timeoutCodes: ReadonlySet<string> = new Set([
   "UND_ERR_BODY_TIMEOUT",
 ]);
 
+/**
+ * What TLS says of a certificate that it does not trust: of OpenSSL (https://nodejs.org/api/tls.html#x509-certificate-error-codes), and for a name
+ * that does not fit. Trying again changes nothing.
+ */
+const certificateCodes: ReadonlySet<string> = new Set([
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_SIGNATURE_FAILURE",
+  "CERT_NOT_YET_VALID",
+  "CERT_HAS_EXPIRED",
+  "CERT_CHAIN_TOO_LONG",
+  "CERT_REVOKED",
+  "CERT_UNTRUSTED",
+  "CERT_REJECTED",
+  "INVALID_CA",
+  "INVALID_PURPOSE",
+  "HOSTNAME_MISMATCH",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+]);
+
 /** The other side closed the connection. If nothing had come, it may never have read the request. */
 const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "UND_ERR_SOCKET"]);
 
@@ -177,6 +200,8 @@ function kindWithoutStatus(error: unknown, systemCode: string | undefined): Mode
   if (name === "TimeoutError") return "timeout";
   if (name === "AI_LoadAPIKeyError") return "auth";
   if (requestErrors.has(name)) return "invalid_request";
+  // No attempt will be trusted, as with credentials that are refused.
+  if (systemCode !== undefined && certificateCodes.has(systemCode)) return "auth";
   if (systemCode !== undefined) return timeoutCodes.has(systemCode) ? "timeout" : "network";
   // The connection broke before or during the answer.
   if (name === "AI_APICallError" || isFailedFetch(error)) return "network";
@@ -214,7 +239,8 @@ function systemCodeOf(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
     const code = (current as { readonly code?: unknown }).code;
-    if (typeof code === "string" && /^(E(?!RR_)[A-Z_]+|UND_ERR_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
+    if (typeof code === "string" && (certificateCodes.has(code) || /^(E(?!RR_)[A-Z_]+|UND_ERR_[A-Z_]+)$/.test(code)))
+      return code;
     current = current.cause;
   }
   return undefined;
@@ -249,11 +275,21 @@ function describe(
   code: string | undefined,
 ): string {
   // The provider's own message may repeat the key, so it is not shown.
+  if (statusCode === undefined && code !== undefined && certificateCodes.has(code)) return untrusted(code);
   if (statusCode === 401) return "The provider refused the credentials (status 401). Check the API key.";
   if (body.page !== undefined) return inSentence("The provider answered with a web page", body.page, statusCode);
   const message = body.message ?? messageOf(error);
   if (kind === "network" && body.message === undefined) return connectionLost(error, message, code);
   return message === "" ? inSentence("The provider sent no reason", undefined, statusCode) : readable(message);
+}
+
+function untrusted(code: string): string {
+  const [isExpired, isOtherName] = [/EXPIRED|NOT_YET_VALID/.test(code), /ALTNAME|HOSTNAME/.test(code)];
+  if (isExpired)
+    return `The certificate of the server is not valid at this time (${code}). Check this machine's clock, or renew the certificate.`;
+  if (isOtherName)
+    return `The certificate of the server is for another name (${code}). Check the address of the model's provider.`;
+  return `The certificate of the server is not trusted here (${code}). If a proxy or a server of your company signs it, set NODE_EXTRA_CA_CERTS to the file with its certificate authority (PEM), and start again.`;
 }
 
 function inSentence(what: string, title: string | undefined, statusCode: number | undefined): string {
