@@ -14,6 +14,8 @@ export type Asked = {
   readonly request: Request;
   readonly requestId: string;
   readonly principal: Principal;
+  /** Whether the request would still be let in as this principal, with the route's scope: a stream asks each minute. */
+  readonly isStillLetIn: () => Promise<boolean>;
   /** The named parts of the path. */
   readonly params: { readonly [name: string]: string };
   readonly query: { readonly [name: string]: unknown };

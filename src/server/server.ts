@@ -19,6 +19,7 @@ import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
 import type { Answer } from "./answer.js";
 import type { ListedSession } from "./client/index.js";
 import { createHubs } from "./hubs.js";
+import { checkPrincipal, isLetIn, principalOf } from "./let-in.js";
 import { createListWatch } from "./list-watch.js";
 import { createLoneRuns, type LoneRuns } from "./lone-runs.js";
 import { createListener, type HttpOptions, httpOptionsFor } from "./node-listener.js";
@@ -277,7 +278,12 @@ async function handle(request: Request, context: ServerContext, port: number | n
     line.sessionId = route.ofSession === true ? (params.id ?? null) : null;
     const principal = route.scope === null ? nobody : await principalOf(request, context);
     line.principal = principal.id;
-    const answer = await answerOf({ request, requestId, principal, params }, route, url, context);
+    const answer = await answerOf(
+      { request, requestId, principal, params, isStillLetIn: () => isLetIn(request, context, principal, route) },
+      route,
+      url,
+      context,
+    );
     line.sessionId ??= madeBy(answer);
     if (route.method !== "GET") log(answer.status);
     return { answer, headers };
@@ -310,21 +316,8 @@ function routeOf(request: Request, { settings }: ServerContext) {
   );
 }
 
-/** @throws ServerError `unauthorized` */
-async function principalOf(request: Request, { settings, pages }: ServerContext): Promise<Principal> {
-  const principal = (await settings.authenticate(request)) ?? pages.principalOf(request, Date.now());
-  if (principal === null) throw new ServerError("unauthorized", "Send a token: Authorization: Bearer TOKEN.");
-  checkPrincipal(principal, "authenticate() must give null, or");
-  return principal;
-}
-
-function checkPrincipal(principal: Principal, what: string): void {
-  if (typeof principal?.id !== "string" || principal.id === "" || !Array.isArray(principal.scopes))
-    throw misconfigured(`${what} a principal with an id and scopes.`);
-}
-
 async function answerOf(
-  asked: Pick<Asked, "request" | "requestId" | "principal" | "params">,
+  asked: Pick<Asked, "request" | "requestId" | "principal" | "params" | "isStillLetIn">,
   route: Route,
   url: URL,
   context: ServerContext,

@@ -89,6 +89,8 @@ function problemOfText(
   if (values !== undefined && !values.includes(value))
     return `must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
   if (value.length < minLength) return "must not be empty.";
+  // Not every store can keep them, and none of them is in what a client was given.
+  if (/\0|\p{Surrogate}/u.test(value)) return "must not have the character U+0000, or half of a surrogate pair.";
   if (maxLength !== undefined && value.length > maxLength)
     return `has ${value.length} characters; the most is ${maxLength}.`;
   return null;

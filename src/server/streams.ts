@@ -25,7 +25,8 @@ type Entry = {
   askedAt: number;
 };
 
-const askEveryMs = 60_000;
+/** With the time until the next heartbeat, 15 s by default, a withdrawn right ends a stream within a minute. */
+const askEveryMs = 40_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
   const open = new Set<Entry>();

@@ -243,7 +243,7 @@ async function* toItsEnd<Item>(
 }
 
 function streamed(
-  { principal }: Asked,
+  { principal, isStillLetIn }: Asked,
   context: ServerContext,
   sessionId: string,
   events: AsyncGenerator<object, void, undefined>,
@@ -251,7 +251,8 @@ function streamed(
   format: EventFormat,
 ): Answer {
   const giveBack = context.usage.takeStream(principal.id);
-  const mayStay = async () => (await sessionFor(context, principal, "read", sessionId)) !== null;
+  const mayStay = async () =>
+    (await isStillLetIn()) && (await sessionFor(context, principal, "read", sessionId)) !== null;
   return {
     status: 200,
     headers: format.headers,

@@ -44,13 +44,20 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
   const { request, principal, body } = asked;
   const giveBack = context.usage.takeStream(principal.id);
   const call = context.calls.begin();
+  const called = new Set<string>();
+  const mayStay = async () => {
+    if (!(await asked.isStillLetIn())) return false;
+    for (const id of called)
+      if ((await context.settings.store.describe(id)) !== null) await sessionFor(context, principal, "run", id);
+    return true;
+  };
   const end = () => {
     giveBack();
     call.done();
   };
   try {
     const http = await context.mcp();
-    const response = await http(request, body, principal.id, hostFor(asked, context, call));
+    const response = await http(request, body, principal.id, hostFor(asked, context, call, called));
     const headers = Object.fromEntries(response.headers);
     const type = headers["content-type"] ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {
@@ -64,7 +71,7 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
       headers,
       stream(sink) {
         const open = pump(reader, sink, call);
-        const forget = context.streams.add(open, async () => true);
+        const forget = context.streams.add(open, mayStay);
         sink.onClose(() => {
           forget();
           end();
@@ -106,7 +113,8 @@ function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call:
   };
 }
 
-function hostFor({ principal }: Asked, context: ServerContext, { leaving }: OpenCall): McpHost {
+/** @param called is told the sessions of the call */
+function hostFor({ principal }: Asked, context: ServerContext, { leaving }: OpenCall, called: Set<string>): McpHost {
   const { settings, agents } = context;
   return {
     info: { name: "pawl", version: "1" },
@@ -115,8 +123,11 @@ function hostFor({ principal }: Asked, context: ServerContext, { leaving }: Open
       if (sessionId === undefined) {
         if (!(await isAllowed(context, principal, "begin", null, { agent })))
           throw new ServerError("forbidden", "You may not begin sessions here.");
-        return postedSession(principal, context, randomText(16), agent);
+        const id = randomText(16);
+        called.add(id);
+        return postedSession(principal, context, id, agent);
       }
+      called.add(sessionId);
       const { asked } = await sessionFor(context, principal, "run", sessionId);
       return postedSession(principal, context, sessionId, asked.info?.agent ?? agent);
     },

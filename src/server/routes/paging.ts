@@ -19,11 +19,17 @@ export function placeIn<Place extends object>(
   try {
     const place = JSON.parse(new TextDecoder().decode(fromBase64url(String(cursor)))) as Place;
     const names = Object.keys(kinds) as (keyof Place)[];
-    if (names.every((name) => typeof place[name] === kinds[name])) return place;
+    if (names.every((name) => isPart(place[name], kinds[name]))) return place;
   } catch {
     // Falls through: it is no cursor of this server.
   }
   throw new ServerError("bad_cursor", "The cursor is none that this server has given. Begin without one.");
+}
+
+/** Whether the server can have put this value into a cursor: a client may have made it by hand. */
+function isPart(value: unknown, kind: "string" | "number"): boolean {
+  if (kind === "number") return Number.isSafeInteger(value) && Number(value) >= 0;
+  return typeof value === "string" && value.length <= 1_000 && !/\0|\p{Surrogate}/u.test(value);
 }
 
 /** The place of a session in lists: those that changed last come first. */

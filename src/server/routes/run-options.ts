@@ -2,7 +2,8 @@
  * The options of a run that may come over the wire, if the server's `clientOptions` allows them. `ClientSession.send` checks
  * their values.
  */
-import type { ClientRunOptions } from "../../index.js";
+import { type ClientRunOptions, PawlError } from "../../index.js";
+import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
 import { flag, json, objectOf, text } from "../shape.js";
 
@@ -28,4 +29,15 @@ export function runOptionsIn(
 ): ClientRunOptions {
   checkClient({ input, options });
   return options as ClientRunOptions;
+}
+
+/** An option that cannot be used, such as a schema for `output`, is a mistake of the client here, not of the server's author. */
+export async function byClient<Sent>(sending: Promise<Sent>): Promise<Sent> {
+  try {
+    return await sending;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "bad_configuration")
+      throw new ServerError("bad_input", error.message);
+    throw error;
+  }
 }

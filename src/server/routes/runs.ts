@@ -8,7 +8,7 @@ import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { flag, json, objectOf, oneOf, text, whole } from "../shape.js";
-import { runOptions, runOptionsIn } from "./run-options.js";
+import { byClient, runOptions, runOptionsIn } from "./run-options.js";
 
 export const runRoutes: readonly Route[] = [
   {
@@ -136,12 +136,14 @@ async function send({ request, principal, params, body }: Asked, context: Server
   if (mode === "steer" && !(await isAllowed(context, principal, "steer", asked, { options })))
     throw new ServerError("forbidden", `You may not do this in session ${asked.id} (steer).`);
   const key = request.headers.get("idempotency-key");
-  const sent = await session.send(input, {
-    ...options,
-    by: principal.id,
-    ...(mode === undefined ? {} : { mode }),
-    ...(key === null ? {} : { runId: key }),
-  });
+  const sent = await byClient(
+    session.send(input, {
+      ...options,
+      by: principal.id,
+      ...(mode === undefined ? {} : { mode }),
+      ...(key === null ? {} : { runId: key }),
+    }),
+  );
   return { status: 202, json: { ...sent, seq: summary.seq } } as const;
 }
 

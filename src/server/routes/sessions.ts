@@ -19,7 +19,7 @@ import { ServerError } from "../server-error.js";
 import { sessionInfo } from "../session-info.js";
 import { json, objectOf, oneOf, text, whole } from "../shape.js";
 import { cursorOf, sessionPlaceIn } from "./paging.js";
-import { runOptions, runOptionsIn } from "./run-options.js";
+import { byClient, runOptions, runOptionsIn } from "./run-options.js";
 
 const statuses = [
   ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
@@ -226,7 +226,7 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
   const own = { ...(key === null ? {} : { runId: key }), ...rootOf(agents.get(agent)) };
-  const { runId } = await client.session(id).send(input, { ...options, agent, by: principal.id, ...own });
+  const { runId } = await byClient(client.session(id).send(input, { ...options, agent, by: principal.id, ...own }));
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }
 

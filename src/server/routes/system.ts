@@ -3,7 +3,7 @@
  */
 import { answers, plainContent } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
-import type { ServerContext } from "../server-context.js";
+import { type ServerContext, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
 /** The time in which the store must answer, in milliseconds. */
@@ -85,7 +85,7 @@ function agents(_: Asked, context: ServerContext) {
     tools: agent.specifications(),
     limits: agent.options.limits ?? {},
   }));
-  return { status: 200, json: { agents: all } } as const;
+  return { status: 200, json: { agents: shown(context, all) } } as const;
 }
 
 async function metrics(_: Asked, { streams, usage, worker, settings }: ServerContext) {

@@ -192,13 +192,14 @@ async function refusingBadCursor(
 
 /** A stream that counts among those of the principal, and ends when the principal may no longer read. */
 export function streamed(
-  { principal }: Pick<Asked, "principal">,
+  { principal, isStillLetIn }: Pick<Asked, "principal" | "isStillLetIn">,
   context: ServerContext,
   read: ReadSession | null,
   open: (sink: Sink) => OpenStream,
 ): Answer {
   const giveBack = context.usage.takeStream(principal.id);
-  const mayStay = readRule(context, principal, read?.asked ?? null);
+  const mayRead = readRule(context, principal, read?.asked ?? null);
+  const mayStay = async () => (await isStillLetIn()) && (await mayRead());
   return {
     status: 200,
     stream(sink) {
@@ -225,7 +226,7 @@ function keepOpen(
 }
 
 function readRule(context: ServerContext, principal: Principal, asked: AskedSession | null): () => Promise<boolean> {
-  return async () => asked === null || isAllowed(context, principal, "read", asked);
+  return () => isAllowed(context, principal, asked === null ? "list" : "read", asked);
 }
 
 async function* logged(
