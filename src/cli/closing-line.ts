@@ -1,15 +1,15 @@
 /**
  * The last line of a run: how it ended, its steps, tokens, cost and time.
  */
-import { reasons } from "../core/index.js";
+import { textOfEnd } from "../core/index.js";
 import type { Reason, RunResult, Usage } from "../index.js";
 import { shortId } from "./home.js";
 import { counted, duration, oneLine, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 /** The sentence that stands for the reason if the model gave no text. */
-export function fixedText(reason: Reason): string {
-  return reasons[reason].text;
+function fixedText(reason: Reason): string {
+  return textOfEnd(reason);
 }
 
 /** For example `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
@@ -25,10 +25,8 @@ function ending(result: RunResult): { readonly colour: "green" | "yellow" | "red
   switch (result.status) {
     case "completed":
       return { colour: "green", text: completed(result) };
-    case "failed": {
-      const why = [fixedText(result.reason), result.error?.message].filter((part) => part !== undefined && part !== "");
-      return { colour: "red", text: `failed (${result.reason}): ${oneLine(why.join(" "))}` };
-    }
+    case "failed":
+      return { colour: "red", text: `failed (${result.reason}): ${oneLine(textOfEnd(result.reason, result.error))}` };
     case "aborted":
       return {
         colour: "yellow",

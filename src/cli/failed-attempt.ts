@@ -21,9 +21,15 @@ function failedModelCall({ failure, attempt, next, retryInMs = 0 }: FailedAttemp
     retry: `Trying again in ${duration(retryInMs)}.`,
     fallback: "Continuing with the next model.",
     compact: "Summarising the conversation to make room.",
-    give_up: "No further attempt.",
+    give_up: askedWait(failure.retryAfterMs),
   };
   return `Model call failed (${failure.kind}, attempt ${attempt}): ${sentence(oneLine(failure.message))} ${after[next]}`;
+}
+
+/** A wait of an hour is not waited for, but the person is to know when to come back. */
+function askedWait(retryAfterMs: number | undefined): string {
+  const when = retryAfterMs === undefined ? "" : `The provider asks to wait ${duration(retryAfterMs)}. `;
+  return `${when}No further attempt.`;
 }
 
 /** A text with the mark that ends a sentence: a provider's message often has none. */

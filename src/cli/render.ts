@@ -6,7 +6,7 @@
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
  * 3. All text passes through `visible`, so that it cannot control the terminal.
  */
-import { type Json, textOfOutput } from "../core/index.js";
+import { type Json, textOfEnd, textOfOutput } from "../core/index.js";
 import {
   type MessageDelta,
   type PublicEvent,
@@ -15,7 +15,7 @@ import {
   textOf,
   type UserMessage,
 } from "../index.js";
-import { closingLine, fixedText } from "./closing-line.js";
+import { closingLine } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
 import {
@@ -211,8 +211,11 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "call_complete":
       showResult(state, event, options);
       break;
-    case "tool_failed":
     case "attempt_failed":
+      // The person, or a limit, has stopped it: the end of the run says so.
+      if (event.failure.kind !== "cancelled") writeLine(state, style("yellow", failedAttempt(event)));
+      break;
+    case "tool_failed":
       writeLine(state, style("yellow", failedAttempt(event)));
       break;
     case "compacted":
@@ -328,10 +331,14 @@ function showPlan(state: RenderState, plan: string, style: StyleText): void {
 
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {
   const { text } = result;
-  const fixed = "reason" in result && result.status !== "interrupted" ? fixedText(result.reason) : "";
+  const fault = result.status === "failed" ? result.error : undefined;
+  const isFixed =
+    "reason" in result && result.status !== "interrupted"
+      ? [textOfEnd(result.reason), textOfEnd(result.reason, fault)].includes(text)
+      : text === "";
   // The text beside the last calls was shown with them.
   const isShown = state.held === null && state.stepText === text;
-  if (text !== fixed && !isShown) writeAnswer(state, text);
+  if (!isFixed && !isShown) writeAnswer(state, text);
   else releaseHeld(state);
   writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
   state.startedAt = null;

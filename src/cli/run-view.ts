@@ -50,8 +50,11 @@ export function redactRunView(view: RunView, redaction: Redaction): RunView {
 }
 
 const refreshMs = 250;
-/** If standard error is not a terminal, a line of progress is printed after this much silence. */
-const silenceMs = 30_000;
+/**
+ * If standard error is not a terminal, a line of progress is printed after this much silence: the first one early, because
+ * a slow model on this machine says nothing for minutes, and the person wonders whether anything happens.
+ */
+const silenceMs = { first: 10_000, next: 30_000 } as const;
 
 export type TextRunViewOptions = {
   /** Whether the person is asked about calls, so that the view need not announce them. */
@@ -68,18 +71,22 @@ export function createTextRunView(terminal: Terminal, { canAsk, isKept }: TextRu
   const progress = createProgress({ showsText: text === "live" });
   let hasShownEnd = false;
   let quietSince = Date.now();
+  let isWaitKnown = false;
   let timer: NodeJS.Timeout | null = null;
 
   function write(pieces: readonly Piece[]): void {
     for (const { to, text } of pieces) terminal[to](text);
-    if (pieces.length > 0) quietSince = Date.now();
+    if (pieces.length > 0) [quietSince, isWaitKnown] = [Date.now(), false];
   }
 
   function refresh(): void {
     if (!renderer.isAtLineStart()) return;
     const line = progress.line(Date.now());
     if (terminal.isLive) terminal.status(line === null ? null : style("dim", line));
-    else if (line !== null && Date.now() - quietSince >= silenceMs) write([{ to: "err", text: `${line}\n` }]);
+    else if (line !== null && Date.now() - quietSince >= (isWaitKnown ? silenceMs.next : silenceMs.first)) {
+      write([{ to: "err", text: `${line}\n` }]);
+      isWaitKnown = true;
+    }
   }
 
   return {
@@ -110,6 +117,10 @@ function hintOf(result: RunResult): string | null {
       return `To answer: pawl resume ${id} on a terminal, or pawl approvals ${id}`;
     case exitCodes.interrupted:
       return `To continue: pawl resume ${id}`;
+    case exitCodes.failed:
+      return result.status === "failed" && result.reason === "model_error"
+        ? `To continue: pawl run --session ${id} "Go on"`
+        : null;
     case exitCodes.limit:
       return `To continue: pawl run --session ${id} "Go on"`;
     default:

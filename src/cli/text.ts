@@ -145,7 +145,7 @@ export function wholeInput(input: Json): string {
   return lines.length === 0 ? "(no input)" : lines.join("\n");
 }
 
-/** `40 ms`, `1.2 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. */
+/** `40 ms`, `1.2 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `1 h`. */
 export function duration(ms: number): string {
   if (ms < 950) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
@@ -153,7 +153,9 @@ export function duration(ms: number): string {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
   const minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const [large, small] =
+    minutes < 60 ? [`${minutes} min`, `${whole % 60} s`] : [`${Math.floor(minutes / 60)} h`, `${minutes % 60} min`];
+  return small.startsWith("0 ") ? large : `${large} ${small}`;
 }
 
 /** `now`, `5 min`, `3 h`, `12 d`. */

@@ -10,11 +10,13 @@ export interface RetryPolicy {
    * @param failure why the attempt failed
    * @param attempt the number of the failed attempt, from 1
    * @param elapsedMs milliseconds since the first attempt of this call began
+   * @param hasAnswered whether a model has answered in the session before; absent is false
    */
   decide(
     failure: ModelFailure,
     attempt: number,
     elapsedMs: number,
+    hasAnswered?: boolean,
   ): { readonly retryInMs: number } | { readonly giveUp: string };
 }
 

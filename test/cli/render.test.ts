@@ -299,7 +299,7 @@ describe("a stream, as a person sees it", () => {
           error: { code: "auth", message: "Invalid key", retryable: false },
         } as Partial<RunResult>),
       ],
-      "|failed (model_error): The model could not be reached or failed. Invalid key · 1 step · 0 ms · session session-\n",
+      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · 0 ms · session session-\n",
     ],
     [
       "a limit, with what the model summed up",

@@ -111,7 +111,10 @@ describe("a run ends with", () => {
     const { status, text: fixed } = reasons[reason];
     expect(result).toMatchObject({ status, reason, sessionId: "s", runId: "r" });
     if (text !== undefined) expect(result.text).toBe(text);
-    else if (reason !== "max_steps") expect(result.text).toBe(fixed);
+    else if (reason !== "max_steps") {
+      const fault = result.status === "failed" ? result.error?.message : undefined;
+      expect(result.text).toBe(fault === undefined ? fixed : `${fixed.replace(/\.$/, "")}: ${fault}`);
+    }
     expect(result.steps).toBeGreaterThanOrEqual(0);
     expect(await agent.session("s").result()).toEqual(result);
   });

@@ -58,6 +58,8 @@ const answers: { readonly [answer: string]: string | undefined } = {
 
 /** A model call that failed, what follows, and what a person can do. */
 export function failureLines(event: EventNamed<"attempt_failed">, columns: number): readonly Line[] {
+  // The person, or a limit, has stopped it: the end of the run says so.
+  if (event.failure.kind === "cancelled") return [];
   const advice =
     event.failure.kind === "auth"
       ? " Set another key and start pawl again, or choose another model with /model. Nothing is lost."
@@ -93,15 +95,17 @@ export function noteLines(event: PublicEvent, columns: number): readonly Line[] 
   }
 }
 
+const howToGoOn = "To continue: send a message, for example “go on”. /model chooses another model. Nothing is lost.";
+
 /** How a run ended; no lines if it ended with its answer. */
 export function finalLines(result: RunResult, columns: number): readonly Line[] {
   if (result.status === "completed" && (result.reason === "stop" || result.reason === "done")) return [];
   if (result.status === "aborted" && result.reason === "aborted")
     return [lineOf("Stopped. What had run is recorded.", "yellow")];
-  const style = result.status === "failed" ? "red" : "yellow";
-  return wrappedNote(
-    `${result.status === "failed" ? "✗ " : ""}${closingLine(result, null, plainText)}`,
-    columns,
-    style,
-  );
+  const isFailed = result.status === "failed";
+  const closing = `${isFailed ? "✗ " : ""}${closingLine(result, null, plainText)}`;
+  return [
+    ...wrappedNote(closing, columns, isFailed ? "red" : "yellow"),
+    ...(isFailed && result.reason === "model_error" ? wrappedNote(howToGoOn, columns, "dim") : []),
+  ];
 }

@@ -190,7 +190,8 @@ function endOf(
   transcript: Transcript,
 ): RunResult {
   const { run } = transcript;
-  const { status, text: fixed } = reasons[reason];
+  const { status } = reasons[reason];
+  const fixed = textOfEnd(reason, fault);
   const answer = answerAtEnd(reason, transcript);
   const text = reason === "aborted" || reason === "output_refused" || answer === "" ? fixed : answer;
   const partial = run?.partial === undefined ? {} : { partial: run.partial };
@@ -210,6 +211,13 @@ function endOf(
     case "aborted":
       return { ...base, text, ...partial, status, reason };
   }
+}
+
+/** The text of a run that ended without an answer: its reason, and what went wrong. */
+export function textOfEnd(reason: Reason, fault?: Pick<Fault, "message">): string {
+  const { text } = reasons[reason];
+  if (fault === undefined || fault.message.trim() === "") return text;
+  return `${text.replace(/\.$/, "")}: ${fault.message.trim()}`;
 }
 
 /**

@@ -17,7 +17,7 @@ export function afterFailure(failure: ModelFailure, startedAt: number, context: 
   if (failure.kind === "context_overflow" && state.status === "model_running" && canCompact(state, context))
     return { type: "compact" };
   const { since, attempts } = failingOf(state) ?? { since: startedAt, attempts: 0 };
-  const inMs = retryDelayMs(modelOf(context).retry, failure, attempts + 1, now() - since);
+  const inMs = retryDelayMs(modelOf(context).retry, failure, attempts + 1, now() - since, hasAnswered(context));
   if (inMs !== undefined) return { type: "retry", inMs };
   // A model that was chosen for this call makes room for the run's present one.
   const isChosen = state.status === "model_running" && state.model !== undefined;
@@ -25,6 +25,11 @@ export function afterFailure(failure: ModelFailure, startedAt: number, context: 
   return next < parts.models.length
     ? { type: "fallback", index: next }
     : { type: "give_up", reason: reasonOf(failure) };
+}
+
+/** Whether a model has answered in the session before. */
+export function hasAnswered({ transcript }: Pick<EffectContext, "transcript">): boolean {
+  return transcript.messages.some(({ role }) => role === "assistant");
 }
 
 /** An empty answer is retried once (FIN-5). */

@@ -17,6 +17,7 @@ import { retryDelayMs } from "../model/retry.js";
 import { streamInto } from "../model/stream-attempt.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { nameText } from "../work/prompt-blobs.js";
+import { hasAnswered } from "./after-failure.js";
 
 export type Summariser = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
@@ -84,7 +85,9 @@ export function createSummariser(
       for (let count = 1; ; count += 1) {
         const answer = await attempt(named);
         if (typeof answer === "string") return answer;
-        const delayMs = answer.kind === "cancelled" ? undefined : retryDelayMs(retry, answer, count, now() - startedAt);
+        const elapsedMs = now() - startedAt;
+        const delayMs =
+          answer.kind === "cancelled" ? undefined : retryDelayMs(retry, answer, count, elapsedMs, hasAnswered(context));
         if (delayMs === undefined) throw new SummariserFailure(answer);
         await sleep(delayMs, context, cancellation);
       }

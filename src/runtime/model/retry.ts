@@ -26,8 +26,13 @@ const retryRules: OptionTable<RetryOptions> = {
 /** The longest wait that a provider may ask for. If it asks for more, the policy gives up. */
 const longestRetryAfterMs = 60_000;
 
-/** The wait before the second and last attempt if nothing listens on an address of this machine. */
+/**
+ * Nothing listens on an address of this machine. Waiting does not start a server, so there is one more attempt, unless the
+ * server was there before: it may be starting again.
+ */
 const nothingListensDelayMs = 250;
+const maxNothingListensDelayMs = 4_000;
+const serverMayStartForMs = 30_000;
 
 /**
  * Waits double from `baseDelayMs` to `maxDelayMs`. Each is cut by up to half at random, so that clients do not all come back at
@@ -46,9 +51,10 @@ export function createRetryPolicy(options: RetryOptions = {}, random: () => numb
   const statusCodes: ReadonlySet<number> = new Set(options.statusCodes ?? defaults.statusCodes);
 
   return {
-    decide(failure, attempt) {
+    decide(failure, attempt, elapsedMs, hasAnswered = false) {
       const refusal = refusalOf(failure, statusCodes);
       if (refusal !== undefined) return { giveUp: refusal };
+      if (failure.code === nothingListens && hasAnswered && maxRetries > 0) return afterServerLeft(attempt, elapsedMs);
       if (attempt > maxRetries) {
         return {
           giveUp: `It failed ${attempt === 1 ? "once" : `${attempt} times`}; the limit is ${maxRetries} retries.`,
@@ -68,6 +74,16 @@ function afterNothingListens(attempt: number): ReturnType<RetryPolicy["decide"]>
     : { giveUp: "Nothing listens on that address of this machine, and waiting does not start a server." };
 }
 
+/** The wait doubles from one attempt to the next, and the last attempt is at the end of the time. */
+function afterServerLeft(attempt: number, elapsedMs: number): ReturnType<RetryPolicy["decide"]> {
+  const left = serverMayStartForMs - elapsedMs;
+  if (left <= 0)
+    return {
+      giveUp: `Nothing has listened on that address of this machine for ${serverMayStartForMs / 1_000} s. Start the model server again.`,
+    };
+  return { retryInMs: Math.min(left, maxNothingListensDelayMs, nothingListensDelayMs * 2 ** (attempt - 1)) };
+}
+
 /**
  * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be anybody's code: one that throws, or
  * gives no time, gives up.
@@ -79,9 +95,10 @@ export function retryDelayMs(
   failure: ModelFailure,
   attempts: number,
   elapsedMs: number,
+  hasAnswered: boolean,
 ): number | undefined {
   try {
-    const { retryInMs } = policy.decide(freeze(failure), attempts, Math.max(0, elapsedMs)) as {
+    const { retryInMs } = policy.decide(freeze(failure), attempts, Math.max(0, elapsedMs), hasAnswered) as {
       readonly retryInMs?: unknown;
     };
     return typeof retryInMs === "number" && Number.isFinite(retryInMs) ? Math.max(0, retryInMs) : undefined;
