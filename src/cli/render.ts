@@ -211,12 +211,9 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "call_complete":
       showResult(state, event, options);
       break;
-    case "attempt_failed":
-      // The person, or a limit, has stopped it: the end of the run says so.
-      if (event.failure.kind !== "cancelled") writeLine(state, style("yellow", failedAttempt(event)));
-      break;
     case "tool_failed":
-      writeLine(state, style("yellow", failedAttempt(event)));
+    case "attempt_failed":
+      showFailure(state, event, options);
       break;
     case "compacted":
       writeLine(state, style("dim", compactionNote(event)));
@@ -236,6 +233,16 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     default:
       break;
   }
+}
+
+function showFailure(
+  state: RenderState,
+  event: EventNamed<"tool_failed" | "attempt_failed">,
+  { style }: RenderOptions,
+): void {
+  // The person, or a limit, has stopped the model call: the end of the run says so.
+  if (event.type === "attempt_failed" && event.failure.kind === "cancelled") return;
+  writeLine(state, style("yellow", failedAttempt(event)));
 }
 
 function showMessage(state: RenderState, { cut: isCut, message }: EventNamed<"message">): void {
