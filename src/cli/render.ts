@@ -23,9 +23,11 @@ import {
   createRenderedText,
   isStreamed,
   type Piece,
+  planTool,
   type RenderedText,
   releaseHeld,
   showCutOff,
+  showPlan,
   withoutHalfCharacter,
   withoutSpaces,
   write,
@@ -324,16 +326,6 @@ function showResult(state: RenderState, event: EventNamed<"call_complete">, { st
   if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
   state.calls.delete(event.callKey);
   if (state.calls.size === 0) state.isParallel = false;
-}
-
-/** The tool `todo()` gives its plan, a line for each item. */
-const planTool = "todo";
-const mostPlanLines = 20;
-
-function showPlan(state: RenderState, plan: string, style: StyleText): void {
-  const lines = plan.split("\n");
-  for (const line of lines.slice(0, mostPlanLines)) writeLine(state, style("dim", `    ${cut(visible(line), 100)}`));
-  if (lines.length > mostPlanLines) writeLine(state, style("dim", `    … ${lines.length - mostPlanLines} more`));
 }
 
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {

@@ -1,7 +1,8 @@
 /**
  * The text that a renderer has written: what is on which line, what was streamed, and what is held back.
  */
-import { visible } from "./text.js";
+import { cut, visible } from "./text.js";
+import type { StyleText } from "./text-style.js";
 
 export type Piece = { readonly to: "out" | "err"; readonly text: string };
 
@@ -93,4 +94,14 @@ export function writeAnswer(state: RenderedText, answer: string): void {
 
 export function withoutSpaces(text: string): string {
   return text.replace(/\s+/g, "");
+}
+
+/** The tool `todo()` gives its plan, a line for each item. */
+export const planTool = "todo";
+const mostPlanLines = 20;
+
+export function showPlan(state: RenderedText, plan: string, style: StyleText): void {
+  const lines = plan.split("\n");
+  for (const line of lines.slice(0, mostPlanLines)) writeLine(state, style("dim", `    ${cut(visible(line), 100)}`));
+  if (lines.length > mostPlanLines) writeLine(state, style("dim", `    … ${lines.length - mostPlanLines} more`));
 }
