@@ -51,8 +51,8 @@ export function redactRunView(view: RunView, redaction: Redaction): RunView {
 
 const refreshMs = 250;
 /**
- * If standard error is not a terminal, a line of progress is printed after this much silence: the first one early, because
- * a slow model on this machine says nothing for minutes, and the person wonders whether anything happens.
+ * If standard error is not a terminal, a line of progress is printed after this much silence. The first one comes early:
+ * a slow model on this machine may say nothing for minutes.
  */
 const silenceMs = { first: 10_000, next: 30_000 } as const;
 

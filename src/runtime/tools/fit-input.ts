@@ -1,6 +1,6 @@
 /**
- * Fits arguments to a tool's JSON Schema where a small model is nearly right: properties that the schema does not have are
- * left out, and numbers and booleans that were written as strings are read.
+ * Fits arguments to a tool's JSON Schema where a small model is nearly right. Properties that the schema does not have are
+ * left out. Numbers and booleans that were written as strings are read.
  *
  * 1. Only what the schema certainly refuses is changed. Where it has alternatives, nothing is.
  * 2. A property whose name is nearly that of a missing one was meant to be that one. It is renamed if only case and
