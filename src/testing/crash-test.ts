@@ -64,8 +64,8 @@ export type CrashTestOptions = {
   /** The store; each play uses a new session in it. Default: a new store in memory. */
   readonly store?: Store;
   /**
-   * How long the kit waits for a model or a tool, in real milliseconds, before timeouts begin to count. Default
-   * 2,000.
+   * How long the kit waits for a model, a tool, a hook or other code of the author, in real milliseconds, before timeouts
+   * begin to count. Default 2,000.
    */
   readonly patienceMs?: number;
   /**

@@ -1,10 +1,21 @@
 /**
  * The crash kit on agents as users write them: it passes correct agents, and finds the fault of each wrong one.
  */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool, done, type Store, type ToolContext } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  done,
+  type Hook,
+  type Store,
+  type ToolContext,
+} from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import {
   CrashFailure,
@@ -13,6 +24,7 @@ import {
   createScriptedModel,
   type ScriptedStep,
 } from "../../src/testing/index.js";
+import { skills } from "../../src/tools/index.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 
@@ -287,5 +299,112 @@ describe("what is wrong is found", () => {
         tools: [{ name: "outside", description: "elsewhere", input: object }],
       });
     await expect(crashTest({ agent, input: "go" })).rejects.toThrow(/Without a crash: .*pass `respond`/);
+  });
+});
+
+describe("code of the author that waits in real time", () => {
+  const pause = (ms = 20) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  test("is waited for: hooks, context sources and their tools, conditions, policies and repairs", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "pawl-skills-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    mkdirSync(join(folder, "billing"));
+    writeFileSync(
+      join(folder, "billing", "SKILL.md"),
+      "---\nname: billing\ndescription: How bills are paid.\n---\nPay what is due.\n",
+    );
+    const ledger = createLedger();
+    const pay = defineTool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] },
+      recover: "rerun",
+      async needsApproval() {
+        await pause();
+        return false;
+      },
+      execute: (_, { idempotencyKey }) => ledger.book(idempotencyKey),
+    });
+    const seen = new Set<string>();
+    const waiting = async (point: string) => {
+      await pause();
+      seen.add(point);
+    };
+    const report = await crashTest({
+      agent: () =>
+        createAgent({
+          model: modelOf(
+            { calls: [{ name: "read_skill", input: { name: "billing" } }] },
+            { calls: [{ name: "pay", raw: '{"amount": 3}' }] },
+            { text: "Paid." },
+          ),
+          tools: [pay],
+          hooks: [
+            { name: "slow", beforeRun: () => waiting("beforeRun"), beforeLLMCall: () => waiting("beforeLLMCall") },
+            { name: "ends", afterToolCall: () => waiting("afterToolCall"), afterRun: () => waiting("afterRun") },
+          ],
+          stopWhen: async function never() {
+            await waiting("stopWhen");
+            return false;
+          },
+          async repairToolCall() {
+            await waiting("repairToolCall");
+            return { input: { cents: 3 } };
+          },
+          async canExecuteTool() {
+            await waiting("canExecuteTool");
+            return "allow" as const;
+          },
+          context: {
+            sources: [
+              skills({ folders: [{ path: folder, trust: "user" }] }),
+              {
+                name: "rules",
+                async load() {
+                  await waiting("load");
+                  return [{ name: "rules", path: "rules", text: "Be brief.", trust: "user" }];
+                },
+              },
+            ],
+          },
+        }),
+      input: "Pay the bill.",
+      reset: () => ledger.clear(),
+      check({ result }) {
+        expect(result).toMatchObject({ status: "completed", text: "Paid." });
+        expect(ledger.count()).toBe(1);
+      },
+    });
+    expect(report.crashes).toBeGreaterThan(10);
+    expect([...seen].sort()).toEqual([
+      ...["afterRun", "afterToolCall", "beforeLLMCall", "beforeRun", "canExecuteTool", "load", "repairToolCall"],
+      "stopWhen",
+    ]);
+  });
+
+  test("is waited for in a fallback model and in the model that sums a conversation up", async () => {
+    const slow = (id: string, text: string) => createScriptedModel(() => ({ text, wait: pause() }), { id });
+    await crashTest({
+      agent: () =>
+        createAgent({
+          model: createScriptedModel(() => ({ error: { kind: "invalid_request", message: "no" } })),
+          fallbacks: [{ model: slow("second", "From the second.") }],
+          compaction: { contextWindow: 40_000, model: slow("short", "A summary.") },
+        }),
+      input: "Go.",
+      check: ({ result }) => expect(result).toMatchObject({ status: "completed", text: "From the second." }),
+    });
+  });
+
+  test("is still bounded: a hook that never ends fails as it does outside of the kit", {
+    timeout: 60_000,
+  }, async () => {
+    const hook: Hook = { name: "stuck", timeoutMs: 100, onFailure: "closed", beforeRun: () => new Promise(() => {}) };
+    await crashTest({
+      agent: () => createAgent({ model: modelOf({ text: "Done." }), hooks: [hook] }),
+      input: "Go.",
+      patienceMs: 50,
+      check: ({ result }) => expect(result).toMatchObject({ status: "failed", reason: "hook_failed" }),
+    });
   });
 });

@@ -2,16 +2,18 @@
  * Runs a user's agent as a process of a simulated world. The world provides its store, clock and ids. Its model and
  * tools really run, each in its turn, one at a time.
  *
- * 1. While a model or a tool waits for something real (a request, a file), the world waits too, and its clock stands
- *    still.
+ * 1. While a model, a tool or other code of the author (a hook, a context source, a policy) waits for something real (a
+ *    request, a file), the world waits too, and its clock stands still.
  * 2. After `patienceMs` the world stops waiting and its clock goes on, so that timeouts and aborts take effect.
  * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
  */
+import { defined } from "../../core/data/defined.js";
 import type { Agent, AgentOptions, AnyModel } from "../../create-agent.js";
 import { asModel } from "../../models/ai-sdk/adapter.js";
 import type { Model } from "../../ports/model.js";
 import type { Holder, Store } from "../../ports/store.js";
-import type { AnyTool, CanExecuteTool, ToolContext } from "../../ports/tool.js";
+import type { AnyTool, ToolContext } from "../../ports/tool.js";
+import { type Fallback, isFallback } from "../../runtime/model/models.js";
 import { normaliseTools } from "../../runtime/tools/compile-tools.js";
 import { enterWorld, isKilled, leaseMs } from "../world/processes.js";
 import { storeOf } from "../world/store.js";
@@ -52,25 +54,76 @@ function watchAgent(
   watched: Map<object, Agent>,
   changes: Partial<AgentOptions>,
 ): Agent {
-  const { model, tools = [], handoffs, canExecuteTool } = agent.options;
   const known = watched.get(agent);
   if (known !== undefined) return known;
+  const { model, models, fallbacks, compaction, tools = [], handoffs } = agent.options;
   const own = agent.with({
     ...changes,
+    ...watchAuthor(place, agent.options),
     model: watchModel(place, model),
+    ...defined({
+      models: models && Object.fromEntries(Object.entries(models).map(([name, one]) => [name, watchNext(place, one)])),
+      fallbacks: fallbacks?.map((one) => watchNext(place, one)),
+      compaction: compaction?.model && { ...compaction, model: watchModel(place, compaction.model) },
+      handoffs: handoffs?.map((handoff) => ({
+        ...handoff,
+        agent: () => watchAgent(place, handoff.agent() as Agent, watched, {}),
+      })),
+    }),
     tools: [...normaliseTools(tools).values()].map(({ tool }) => watchTool(place, tool)),
-    ...(canExecuteTool === undefined ? {} : { canExecuteTool: watchPermissions(place, canExecuteTool) }),
-    ...(handoffs === undefined
-      ? {}
-      : {
-          handoffs: handoffs.map((handoff) => ({
-            ...handoff,
-            agent: () => watchAgent(place, handoff.agent() as Agent, watched, {}),
-          })),
-        }),
   });
   watched.set(agent, own);
   return own;
+}
+
+/** The author's code besides models and tools: the world waits while it waits. */
+function watchAuthor(
+  place: CrashPoint,
+  { canExecuteTool, repairToolCall, hooks, stopWhen, context, services }: AgentOptions,
+): Partial<AgentOptions> {
+  const waited = <Act>(act: Act): Act => waitedFor(place, act);
+  return defined({
+    canExecuteTool: waited(canExecuteTool),
+    repairToolCall: waited(repairToolCall),
+    hooks: hooks?.map((hook) => withMembers(hook, waited)),
+    stopWhen: Array.isArray(stopWhen) ? stopWhen.map(waited) : waited(stopWhen),
+    context: context?.sources && {
+      ...context,
+      sources: context.sources.map(({ tools, ...source }) => ({
+        ...withMembers(source, waited),
+        ...defined({ tools: tools?.map((tool) => watchTool(place, tool)) }),
+      })),
+    },
+    services:
+      services &&
+      Object.fromEntries(
+        Object.entries(services).map(([name, service]) => [name, service && withMembers(service, waited)]),
+      ),
+  });
+}
+
+/** A copy of an object of the author, of the same class, with its own functions changed. */
+function withMembers<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
+  const copy = Object.create(Object.getPrototypeOf(owner)) as Owner;
+  const members = Object.entries(owner).map(([name, member]: [string, unknown]) => [
+    name,
+    typeof member === "function" ? change(member.bind(owner)) : member,
+  ]);
+  return Object.assign(copy, Object.fromEntries(members));
+}
+
+/**
+ * A function of the author. If it returns a promise, the world waits for it. Otherwise nothing changes: what comes at once
+ * joins the commit at hand.
+ */
+function waitedFor<Act>({ world, patienceMs }: CrashPoint, act: Act): Act {
+  if (typeof act !== "function") return act;
+  const waited = (...given: readonly unknown[]): unknown => {
+    const result: unknown = act(...given);
+    return result instanceof Promise ? outside(world, patienceMs, () => result) : result;
+  };
+  // A stop condition is known by the name of its function.
+  return Object.defineProperty(waited, "name", { value: act.name }) as Act;
 }
 
 /** Claims leases for the simulated process instead of the real one, which holds all processes of the world. */
@@ -81,6 +134,10 @@ function ownedStore(store: Store, holder: Holder, isDead: (other: Holder) => boo
       store.claim(sessionId, { ...options, holder, isDead: (other) => other.id === holder.id || isDead(other) }),
     due: (now, limit) => store.due(now, limit, isDead),
   };
+}
+
+function watchNext(place: CrashPoint, next: AnyModel | Fallback<AnyModel>): Model | Fallback {
+  return isFallback(next) ? { ...next, model: watchModel(place, next.model) } : watchModel(place, next);
 }
 
 function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel): Model {
@@ -110,9 +167,10 @@ function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel
 }
 
 function watchTool(place: CrashPoint, tool: AnyTool): AnyTool {
-  const { execute, executeRaw, recover } = tool;
+  const { execute, executeRaw, recover, needsApproval } = tool;
   return {
     ...tool,
+    ...(typeof needsApproval === "function" ? { needsApproval: waitedFor(place, needsApproval) } : {}),
     ...(execute === undefined
       ? {}
       : {
@@ -157,10 +215,6 @@ async function runInTurns<Output>(
   } finally {
     await world.turn(self(), `${tool} answers`);
   }
-}
-
-function watchPermissions({ world, patienceMs }: CrashPoint, canExecuteTool: CanExecuteTool): CanExecuteTool {
-  return (call, context) => outside(world, patienceMs, async () => canExecuteTool(call, context));
 }
 
 /** Does something real. The world waits for it, for `patienceMs` at most. */
