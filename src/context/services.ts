@@ -4,8 +4,9 @@
 
 import { anything, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import { freeze } from "../core/data/freeze.js";
-import type { Usage } from "../core/data/message.js";
+import { roundCost, type Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
+import type { Model } from "../ports/model.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
 import type { TokenEstimator, Tokenizer } from "../ports/tokens.js";
@@ -56,12 +57,13 @@ export function compileServices(
   options: ServiceOptions & { readonly compaction?: CompactionOptions<unknown> | null },
   listPrices: PriceTable,
   store: Store,
+  models: readonly Pick<Model, "id" | "price">[],
 ): Services {
   const { usage, toolOutput, tokens, services = {} } = options;
   // Tools see this object.
   return Object.freeze({
     ...services,
-    usage: services.usage ?? usageOf(usage, listPrices),
+    usage: services.usage ?? usageOf(usage, listPrices, models),
     output: services.output ?? outputOf(toolOutput, store),
     compaction: services.compaction ?? compactionServiceOf(options.compaction),
     tokens: services.tokens ?? tokensOf(tokens),
@@ -78,10 +80,15 @@ function tokensOf(tokenizer: Tokenizer | undefined): TokenEstimator {
   throw new PawlError("bad_configuration", "tokens has no function count(text). Add it, or leave tokens out.");
 }
 
-function usageOf(usage: ServiceOptions["usage"], listPrices: PriceTable): UsageService | null {
+function usageOf(
+  usage: ServiceOptions["usage"],
+  listPrices: PriceTable,
+  models: readonly Pick<Model, "id" | "price">[],
+): UsageService | null {
   if (usage === null) return null;
   checkOptions("usage", usageRules, usage ?? {});
-  const prices = usage?.prices ?? listPrices;
+  const own = models.flatMap(({ id, price }) => (price === undefined ? [] : [[id, price] as const]));
+  const prices: PriceTable = { ...Object.fromEntries(own), ...(usage?.prices ?? listPrices) };
   for (const [modelId, { long, ...price }] of Object.entries(prices))
     for (const rate of [...Object.values(price), ...Object.values(long ?? {})])
       if (!Number.isFinite(rate) || rate < 0)
@@ -126,9 +133,9 @@ export function outputToolsOf(
 
 /** Adds the cost to a usage, if it is known. A cost that the provider reports takes precedence. */
 export function withCost(usage: Usage, modelId: string, { usage: service }: Services): Usage {
-  if (service === null || usage.costUsd !== undefined) return usage;
+  if (service === null || usage.costUsd !== undefined) return roundCost(usage);
   const costUsd = knownCost(usage, modelId, service);
-  return costUsd === undefined ? usage : { ...usage, costUsd };
+  return costUsd === undefined ? usage : roundCost({ ...usage, costUsd });
 }
 
 function knownCost(usage: Usage, modelId: string, service: UsageService): number | undefined {

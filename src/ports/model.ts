@@ -13,6 +13,7 @@ import type {
 } from "../core/data/message.js";
 import type { ModelSettings } from "../core/data/model-settings.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
+import type { Price } from "./services.js";
 
 /** A JSON Schema object: draft 7, or those parts of 2020-12 that draft 7 has too. */
 export type JsonSchema = { readonly [key: string]: Json };
@@ -255,6 +256,8 @@ export interface Model {
   readonly id: string;
   /** The context window in tokens, input and output together, if known. */
   readonly contextWindow?: number;
+  /** What it costs, in US dollars per million tokens. A price of the agent's table (`usage.prices`) takes precedence. */
+  readonly price?: Price;
   /**
    * Whether a tool's result may contain a file of this media type. Default: images, audio, video and PDF. A text that
    * describes the file replaces a file that the model does not take.

@@ -1,9 +1,10 @@
 /**
  * A model that gives the answers of a script, in order.
  */
-import { checkOptions, type OptionTable, someText, trueOrFalse, wholeNumber } from "../check-options.js";
+import { anObject, checkOptions, type OptionTable, someText, trueOrFalse, wholeNumber } from "../check-options.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
+import type { Price } from "../ports/services.js";
 
 /** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has one. */
 export type ScriptedStep = {
@@ -58,6 +59,11 @@ export type ScriptedModelOptions = {
   readonly id?: string;
   /** Its context window, in tokens. Default: unknown. */
   readonly contextWindow?: number;
+  /**
+   * What its answers cost, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
+   * with a price. Default: unknown.
+   */
+  readonly price?: Price;
   /** Whether `requests` keeps the requests, each with the conversation as it was then. Default true. */
   readonly record?: boolean;
 };
@@ -65,6 +71,7 @@ export type ScriptedModelOptions = {
 const optionRules: OptionTable<ScriptedModelOptions> = {
   id: someText,
   contextWindow: wholeNumber(1, "tokens"),
+  price: anObject,
   record: trueOrFalse,
 };
 
@@ -93,6 +100,7 @@ export function createScriptedModel(script: Script, options: ScriptedModelOption
   return {
     id: options.id ?? "scripted",
     ...(options.contextWindow === undefined ? {} : { contextWindow: options.contextWindow }),
+    ...(options.price === undefined ? {} : { price: options.price }),
     requests,
     stream(request, signal) {
       count += 1;

@@ -314,8 +314,24 @@ export function untrimmedTextOf(message: Message): string {
   return texts.join(message.role === "user" ? "\n" : "");
 }
 
-/** The sum of two usages. A count that is absent in both stays absent. */
+/**
+ * The usage with its cost rounded to a billionth of a dollar: the digits beyond are those of binary fractions. For what is
+ * shown and returned. The state of a session keeps exact sums, as logs of earlier versions have them.
+ */
+export function roundCost(usage: Usage): Usage {
+  const { costUsd } = usage;
+  if (costUsd === undefined) return usage;
+  const rounded = Math.round(costUsd * 1e9) / 1e9;
+  return rounded === costUsd ? usage : { ...usage, costUsd: rounded };
+}
+
+/** The sum of two usages, with its cost rounded to 1e-9 dollars. A count that is absent in both stays absent. */
 export function addUsage(a: Usage, b: Usage): Usage {
+  return roundCost(sumUsage(a, b));
+}
+
+/** The same without rounding: a fold of the log adds as every version has added. */
+export function sumUsage(a: Usage, b: Usage): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
   for (const key of usageCounts) {
     const left = a[key];

@@ -8,7 +8,7 @@
  * 4. An answer counts once, and only for the input that the person was shown.
  */
 
-import { addUsage } from "../data/message.js";
+import { sumUsage } from "../data/message.js";
 import { applyToCall, askedElsewhere, type CallEvent, failuresIn, identity, settling } from "./call-transition.js";
 import type { EventOf } from "./event.js";
 import { isHandoff, type SettledHandoffs, settleHandoffs } from "./handoff.js";
@@ -143,7 +143,7 @@ function withResult(state: Calling, call: Call, event: EventOf<"tool_finished">)
     ...state,
     // A result that the machine made itself (`settling`) is no progress and used nothing. Any other result is progress.
     restarts: call.status === "settling" ? state.restarts : 0,
-    usage: usage === undefined || call.status === "settling" ? state.usage : addUsage(state.usage, usage),
+    usage: usage === undefined || call.status === "settling" ? state.usage : sumUsage(state.usage, usage),
     interrupted:
       outcome === "interrupted" ? [...state.interrupted, event.callKey].slice(-maxInterrupted) : state.interrupted,
     ...(done === undefined || outcome === "interrupted"

@@ -7,7 +7,7 @@
  */
 
 import { isPaused } from "../data/finish-reason.js";
-import { addUsage, emptyResponse, type Fault, guardTripped, toolCallsOf } from "../data/message.js";
+import { emptyResponse, type Fault, guardTripped, sumUsage, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import { contextAfter, isInLog, withoutAsked } from "./asked-compaction.js";
 import { enterCalls } from "./calls.js";
@@ -45,7 +45,7 @@ export function compacted(state: Preparing, event: EventOf<"compacted">): State 
     ...withoutAsked(runOf(state)),
     counters: { ...counters, compactionAttempts: counters.compactionAttempts + weight },
     compactionsInRow: state.compactionsInRow + weight,
-    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    usage: event.usage === undefined ? state.usage : sumUsage(state.usage, event.usage),
     context: contextAfter(event, state),
     restarts: shrank ? 0 : state.restarts,
   };
@@ -58,7 +58,7 @@ export function modelFinished(state: ModelRunning, event: EventOf<"model_finishe
   if (!isPresentAttempt(state, event)) return state;
   const run: RunState = {
     ...runOf(state),
-    usage: addUsage(state.usage, event.usage),
+    usage: sumUsage(state.usage, event.usage),
     counters: { ...state.counters, totalSteps: state.counters.totalSteps + 1 },
     restarts: 0,
     compactionsInRow: 0,
@@ -96,7 +96,7 @@ export function modelFailed(state: ModelRunning, event: EventOf<"model_failed">)
   const errorCount = state.counters.errorCount + (isError ? 1 : 0);
   const failed: ModelRunning = {
     ...state,
-    usage: event.usage === undefined ? state.usage : addUsage(state.usage, event.usage),
+    usage: event.usage === undefined ? state.usage : sumUsage(state.usage, event.usage),
     counters: { ...state.counters, errorCount },
     failing: isError ? failingAfter(state.failing, event) : state.failing,
   };

@@ -1,7 +1,7 @@
 /**
  * The public events of failed attempts of a model call, and of compactions.
  */
-import { guardTripped } from "../data/message.js";
+import { guardTripped, roundCost } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";
@@ -17,7 +17,7 @@ export function failedEvents(event: EventOf<"model_failed">, after: State): read
 /** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
 function failedAttempt(event: EventOf<"model_failed">, after: State): PublicEventBody {
   const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
-  const used = usage === undefined ? {} : { usage };
+  const used = usage === undefined ? {} : { usage: roundCost(usage) };
   const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
   if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
     return { ...body, next: "give_up" };
@@ -34,7 +34,8 @@ export function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
     timing: _timing,
     dataBlob: _dataBlob,
     requests: _requests,
+    usage,
     ...publicFields
   } = event;
-  return publicFields;
+  return usage === undefined ? publicFields : { ...publicFields, usage: roundCost(usage) };
 }

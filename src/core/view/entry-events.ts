@@ -10,7 +10,7 @@
  */
 
 import { defined } from "../data/defined.js";
-import { textOf } from "../data/message.js";
+import { roundCost, textOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
@@ -169,7 +169,7 @@ function messageEvents(
   after: State,
 ): readonly PublicEventBody[] {
   const { runId, modelCallIndex, attempt, model, finishReason, timing, providerMetadata, warnings } = event;
-  const usage = transcript.run?.stepUsage.usage ?? event.usage;
+  const usage = roundCost(transcript.run?.stepUsage.usage ?? event.usage);
   const { parts } = event.message;
   const bodies: PublicEventBody[] = [];
   const say = (type: "reasoning" | "text"): void => {

@@ -2,7 +2,7 @@
  * Outcomes: how a run ended, or which answers it waits for, as data.
  */
 
-import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/message.js";
+import { type Fault, type Json, roundCost, type Usage, untrimmedTextOf } from "../data/message.js";
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
 import type { Calling } from "../machine/calls.js";
 import { asksOutside, type Call, hasCalls, openQuestionsOf, type State } from "../machine/state.js";
@@ -156,7 +156,7 @@ function askedSince(call: Call, { stopping }: Calling): number | undefined {
 export function resultOf(sessionId: string, state: State, transcript: Transcript): RunResult | null {
   const { run } = transcript;
   if (run === null || state.status === "idle" || state.runId !== run.runId) return null;
-  const base = { sessionId, runId: run.runId, usage: state.usage, steps: state.counters.totalSteps };
+  const base = { sessionId, runId: run.runId, usage: roundCost(state.usage), steps: state.counters.totalSteps };
   switch (state.status) {
     case "completed":
       return endOf(base, state.reason, undefined, transcript);

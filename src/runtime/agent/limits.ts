@@ -68,7 +68,7 @@ export function limitsOf(limits: Limits, budgeted: Budgeted): RunLimits {
 function unpricedError(what: string, model: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `limits.maxCostUsd needs the cost of a run, and ${what} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(model)}: { input: 1, output: 5 } } }.`,
+    `limits.maxCostUsd needs the cost of a run, and ${what} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(model)}: { input: 1, output: 5 } } }, or the field price of a model of your own.`,
   );
 }
 

@@ -77,7 +77,11 @@ export function compileParts<ModelLike>(
     leaseMs: checkLease(leaseMs),
     ...defined({ address: checkAddress(options.address) }),
   };
-  const services = compileServices(options, surroundings.listPrices, shared.store);
+  const called = compileModels(options, surroundings.asModel);
+  const compaction = compileCompaction(options.compaction, surroundings);
+  const models = [...called.models, ...called.named.values()].map(({ model }) => model);
+  const priced = compaction.model === null ? models : [...models, compaction.model];
+  const services = compileServices(options, surroundings.listPrices, shared.store, priced);
   const context = compileContext(options.context);
   const ofSources = context.sources.flatMap(({ tools: own = [] }) => own);
   const compiled = compileTools(
@@ -86,11 +90,11 @@ export function compileParts<ModelLike>(
     outputToolsOf(options, services, surroundings.createOutputTools),
   );
   const family = familyOf(compiled.tools, link, shared, surroundings.parent);
-  const budgeted = { ...compileModels(options, surroundings.asModel), services, family };
+  const budgeted = { ...called, services, family };
   return {
     name: checkName(name),
     ...budgeted,
-    compaction: compileCompaction(options.compaction, surroundings),
+    compaction,
     context,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),

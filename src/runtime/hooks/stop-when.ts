@@ -5,7 +5,9 @@
  *    the run goes on is in the log by then.
  * 2. A condition that fails counts as false. It is recorded as a hook that failed is.
  */
+
 import { freeze } from "../../core/data/freeze.js";
+import { roundCost } from "../../core/data/message.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
@@ -91,7 +93,7 @@ export function viewOf(state: StepPreparing, context: EffectContext): StepView {
     steps: state.counters.totalSteps,
     text,
     calls: freeze(calls),
-    usage: freeze(state.usage),
+    usage: freeze(roundCost(state.usage)),
     data: transcript.data,
     get messages() {
       return Object.freeze(transcript.messages.slice());

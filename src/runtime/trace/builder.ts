@@ -7,7 +7,7 @@
  *    complete.
  */
 
-import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
+import { roundCost, textOf, type Usage, type UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { Purpose, State, Status } from "../../core/machine/state.js";
@@ -146,7 +146,7 @@ export function createTraceBuilder(
       at,
       ...(tokensBefore === undefined ? {} : { tokensBefore }),
       ...(tokensAfter === undefined ? {} : { tokensAfter }),
-      ...(usage === undefined ? {} : { usage }),
+      ...used(usage),
       ...(fault === undefined ? {} : { fault: fault.code }),
       hooks,
     });
@@ -341,5 +341,5 @@ function resent({ resends }: { readonly resends?: number }): { readonly resends?
 }
 
 function used(usage: Usage | undefined): { readonly usage?: Usage } {
-  return usage === undefined ? {} : { usage };
+  return usage === undefined ? {} : { usage: roundCost(usage) };
 }

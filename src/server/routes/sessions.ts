@@ -3,12 +3,14 @@
  */
 import {
   type Agent,
+  addUsage,
   findBeginning,
   type RunResult,
   type SessionInfo,
   type SessionSummary,
   type Status,
   type Store,
+  type Usage,
 } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { ListedSession } from "../client/index.js";
@@ -185,13 +187,18 @@ function listed(
   return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
 }
 
+/** What a run has used, with its cost rounded as results have it. */
+function shownUsage({ usage }: { readonly usage: Usage }): Usage {
+  return addUsage({}, usage);
+}
+
 /** A session as lists show it, with the newest run as its state has it. */
 export async function inList(store: Store, summary: SessionSummary, info: SessionInfo | null): Promise<ListedSession> {
   const state = summary.info === null ? null : ((await store.load(summary.sessionId))?.state ?? null);
   const lastRun =
     state === null || state.status === "idle"
       ? null
-      : { runId: state.runId, steps: state.counters.totalSteps, usage: state.usage };
+      : { runId: state.runId, steps: state.counters.totalSteps, usage: shownUsage(state) };
   const children = await store.list({ parent: summary.sessionId, limit: 1 });
   return { ...listed(summary, info), hasChildren: children.length > 0, lastRun };
 }
@@ -243,7 +250,7 @@ async function describe(asked: Asked, context: ServerContext) {
   const run =
     state.status === "idle"
       ? null
-      : { runId: state.runId, startSeq: state.startSeq, counters: state.counters, usage: state.usage, result };
+      : { runId: state.runId, startSeq: state.startSeq, counters: state.counters, usage: shownUsage(state), result };
   const waiting = await session.pendingApprovals();
   return {
     status: 200,
