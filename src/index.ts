@@ -10,7 +10,6 @@ export type { CountedTokens } from "./core/data/counted-tokens.js";
 export {
   type AssistantMessage,
   type AssistantPart,
-  addUsage,
   type Fault,
   type FileChange,
   type FilePart,
@@ -36,6 +35,7 @@ export {
   type UserPart,
 } from "./core/data/message.js";
 export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.js";
+export { addUsage } from "./core/data/usage.js";
 export type {
   CallOutcome,
   Entry,

@@ -4,7 +4,8 @@
 
 import { anything, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import { freeze } from "../core/data/freeze.js";
-import { roundCost, type Usage } from "../core/data/message.js";
+import type { Usage } from "../core/data/message.js";
+import { roundCost } from "../core/data/usage.js";
 import { PawlError } from "../errors.js";
 import type { Model } from "../ports/model.js";
 import type { OutputService, PriceTable, Services, UsageService } from "../ports/services.js";

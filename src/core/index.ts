@@ -11,7 +11,6 @@ export { canonicalJson, checkJson, parseJson } from "./data/json.js";
 export {
   type AssistantMessage,
   type AssistantPart,
-  addUsage,
   type Fault,
   type FileChange,
   type FilePart,
@@ -39,6 +38,7 @@ export {
 export { nearestName } from "./data/nearest-name.js";
 export { type InterruptedReason, type Reason, reasons, statusOf } from "./data/reasons.js";
 export { type DataPatch, mostDataBytes, mostDataKeyCharacters, type SessionData } from "./data/session-data.js";
+export { addUsage } from "./data/usage.js";
 export { type Advance, advance, consequences } from "./machine/consequences.js";
 export type { Effect, EffectType } from "./machine/effect.js";
 export { dueAt, effects } from "./machine/effects.js";

@@ -5,7 +5,9 @@
  *    session aborts its run: no other one knows who watches.
  * 2. A page that comes back in time stops the clock.
  */
-import type { Clock } from "../index.js";
+import type { Client, Clock } from "../index.js";
+import type { Links } from "./peers/links.js";
+import type { ServerSettings } from "./server-options.js";
 
 export type LoneRuns = {
   /** A chat request has begun a run. Its stream is not open yet. */
@@ -86,4 +88,28 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsParts): LoneRu
       sessions.clear();
     },
   };
+}
+
+/** Those of a server; null if runs that nobody watches go on. */
+export function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, links: Links): LoneRuns | null {
+  if (aloneMs === null) return null;
+  return createLoneRuns({
+    afterMs: aloneMs,
+    clock: {
+      after(ms, call) {
+        const timer = setTimeout(call, ms);
+        return () => clearTimeout(timer);
+      },
+    },
+    async abort(sessionId, runIds) {
+      const summary = await store.describe(sessionId);
+      if (summary === null) return "done";
+      const { holder, activity, inbox } = summary;
+      if (holder === null && inbox === 0 && activity !== "active") return activity === "waiting" ? "parked" : "done";
+      if (holder === null) return "later";
+      if (links.isHere(holder))
+        for (const runId of runIds) await client.session(sessionId).abort({ runId, note: "Nobody watched the chat." });
+      return "done";
+    },
+  });
 }

@@ -39,9 +39,10 @@ type Times = { readonly headersMs: number; readonly bodyMs: number };
 export function createListener(
   handle: (request: Request, port: number | null) => Promise<Written>,
   limits: BodyLimits,
+  isDraining: () => boolean,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (incoming, response) => {
-    void answer(incoming, response, handle, limits).catch(() => {
+    void answer(incoming, response, handle, { ...limits, isDraining }).catch(() => {
       // The answer cannot be written, or the request is none: the connection is of no more use.
       incoming.destroy();
     });
@@ -52,7 +53,7 @@ async function answer(
   incoming: IncomingMessage,
   response: ServerResponse,
   handle: (request: Request, port: number | null) => Promise<Written>,
-  limits: BodyLimits,
+  limits: BodyLimits & { readonly isDraining: () => boolean },
 ): Promise<void> {
   const left = new AbortController();
   // An abort costs as much as a small request: whoever has the whole answer has not left.
@@ -68,7 +69,9 @@ async function answer(
   if (response.destroyed) return;
   // A body that was refused is not read to its end: the connection cannot be used again.
   const isLast = !("stream" in answer) && !incoming.complete && hasBody(incoming);
-  response.writeHead(answer.status, isLast ? { ...headers, connection: "close" } : headers);
+  // A client that keeps its connection would come back to this process.
+  const isClosing = isLast || (limits.isDraining() && !("stream" in answer));
+  response.writeHead(answer.status, isClosing ? { ...headers, connection: "close" } : headers);
   if ("stream" in answer) {
     // A request without a body is over when its stream begins: many idle streams hold nothing of their requests.
     if (incoming.method === "GET") response.off("close", leave);

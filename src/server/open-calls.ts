@@ -1,6 +1,6 @@
 /**
- * Requests whose answer takes as long as a run, and which are answered before this process leaves: their clients could not
- * ask for the answer again.
+ * Requests whose answer takes as long as a run: calls of MCP, and requests that wait for a result. They are answered before
+ * this process leaves.
  */
 
 /** How long an answer may take, when it is wanted at once, in milliseconds. */
@@ -52,6 +52,33 @@ export function createOpenCalls(): OpenCalls {
           setImmediate(resolve);
         };
       });
+    },
+  };
+}
+
+/** Answers that are being made. */
+export type OpenAnswers = {
+  readonly track: <Result>(answer: Promise<Result>) => Promise<Result>;
+  /** Resolves when those of this moment are made, at the latest after `mostAnswerMs`. */
+  readonly settled: () => Promise<void>;
+};
+
+export function createOpenAnswers(): OpenAnswers {
+  const open = new Set<Promise<unknown>>();
+  return {
+    track(answer) {
+      const forget = () => void open.delete(answer);
+      open.add(answer);
+      answer.then(forget, forget);
+      return answer;
+    },
+    async settled() {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, mostAnswerMs);
+      });
+      await Promise.race([Promise.allSettled(open), late]);
+      clearTimeout(timer);
     },
   };
 }

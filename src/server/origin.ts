@@ -63,7 +63,11 @@ function parse(url: string): URL | null {
 export function corsHeaders(request: Request, { origins }: OriginRules): { readonly [name: string]: string } {
   const origin = request.headers.get("origin");
   if (origin === null || !origins.includes(origin)) return {};
-  return { "access-control-allow-origin": origin, vary: "origin" };
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": "retry-after, x-request-id",
+    vary: "origin",
+  };
 }
 
 export function preflight(request: Request, rules: OriginRules): Response | null {

@@ -6,29 +6,21 @@
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import {
-  type Agent,
-  type Client,
-  createClient,
-  createWorker,
-  PawlError,
-  type Worker,
-  type WorkerReport,
-} from "../index.js";
+import { type Agent, createClient, createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
 import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
 import type { Answer } from "./answer.js";
 import type { ListedSession } from "./client/index.js";
 import { createHubs } from "./hubs.js";
 import { checkPrincipal, isLetIn, principalOf } from "./let-in.js";
 import { createListWatch } from "./list-watch.js";
-import { createLoneRuns, type LoneRuns } from "./lone-runs.js";
+import { loneRunsOf } from "./lone-runs.js";
 import { createListener, type HttpOptions, httpOptionsFor } from "./node-listener.js";
 import { openApi } from "./open-api.js";
-import { createOpenCalls } from "./open-calls.js";
+import { createOpenAnswers, createOpenCalls } from "./open-calls.js";
 import { misconfigured } from "./option-checks.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
 import { createPageAccess } from "./page-access.js";
-import { createLinks, type Links } from "./peers/links.js";
+import { createLinks } from "./peers/links.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, randomText, tokenPrincipal } from "./principal.js";
 import { createReadingAgent } from "./reading-agent.js";
@@ -131,7 +123,8 @@ export function createServer(options: ServerOptions): Server {
   const context = contextOf(settings, worker, () => ending !== null);
   const working = worker === null ? null : work(worker, settings);
 
-  const fetch = async (request: Request): Promise<Response> => toResponse(await handle(request, context, null));
+  const answers = createOpenAnswers();
+  const answer = (request: Request, port: number | null) => answers.track(handle(request, context, port));
 
   async function close({ graceMs = 5_000 }: { readonly graceMs?: number } = {}): Promise<void> {
     context.streams.endAll("drain", drainSpreadMs);
@@ -141,11 +134,17 @@ export function createServer(options: ServerOptions): Server {
     context.peerStreams.endAll("drain", 0);
     context.alone?.close();
     await answered;
+    // What was asked before is answered, as long as the store is open.
+    await answers.settled();
   }
 
   return {
-    fetch,
-    listener: createListener(async (request, port) => written(await handle(request, context, port)), settings.limits),
+    fetch: async (request) => toResponse(await answer(request, null)),
+    listener: createListener(
+      async (request, port) => written(await answer(request, port)),
+      settings.limits,
+      context.isDraining,
+    ),
     httpOptions: httpOptionsFor(settings.limits),
     createStartCode(principal) {
       const acting = principal ?? (options.token === undefined ? null : tokenPrincipal);
@@ -228,29 +227,6 @@ function contextOf(settings: ServerSettings, worker: Worker | null, isDraining: 
     calls: createOpenCalls(),
     modelsOf: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
   };
-}
-
-function loneRunsOf({ aloneMs, store }: ServerSettings, client: Client, links: Links): LoneRuns | null {
-  if (aloneMs === null) return null;
-  return createLoneRuns({
-    afterMs: aloneMs,
-    clock: {
-      after(ms, call) {
-        const timer = setTimeout(call, ms);
-        return () => clearTimeout(timer);
-      },
-    },
-    async abort(sessionId, runIds) {
-      const summary = await store.describe(sessionId);
-      if (summary === null) return "done";
-      const { holder, activity, inbox } = summary;
-      if (holder === null && inbox === 0 && activity !== "active") return activity === "waiting" ? "parked" : "done";
-      if (holder === null) return "later";
-      if (links.isHere(holder))
-        for (const runId of runIds) await client.session(sessionId).abort({ runId, note: "Nobody watched the chat." });
-      return "done";
-    },
-  });
 }
 
 /** What every answer has. Pages of other sites learn nothing from it, and no browser guesses a type. */

@@ -30,6 +30,8 @@ const askEveryMs = 40_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
   const open = new Set<Entry>();
+  /** Set once all were ended. A stream that is opened later is told the same. */
+  let ended: { readonly why: ByeReason; readonly spreadMs: number } | null = null;
   let timer: ReturnType<typeof setInterval> | null = null;
 
   function look(): void {
@@ -56,6 +58,10 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
       const entry: Entry = { stream, mayStay, since: now(), askedAt: now() };
       open.add(entry);
       timer ??= setInterval(look, heartbeatMs);
+      if (ended !== null) {
+        const { why, spreadMs } = ended;
+        queueMicrotask(() => stream.bye(why, retryAfter(spreadMs)));
+      }
       return () => {
         open.delete(entry);
         if (open.size > 0 || timer === null) return;
@@ -65,7 +71,12 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
     },
     count: () => open.size,
     endAll(why, spreadMs) {
-      for (const { stream } of [...open]) stream.bye(why, Math.round(200 + Math.random() * spreadMs));
+      ended = { why, spreadMs };
+      for (const { stream } of [...open]) stream.bye(why, retryAfter(spreadMs));
     },
   };
+}
+
+function retryAfter(spreadMs: number): number {
+  return Math.round(200 + Math.random() * spreadMs);
 }

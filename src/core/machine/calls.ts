@@ -8,7 +8,7 @@
  * 4. An answer counts once, and only for the input that the person was shown.
  */
 
-import { sumUsage } from "../data/message.js";
+import { sumUsage } from "../data/usage.js";
 import { applyToCall, askedElsewhere, type CallEvent, failuresIn, identity, settling } from "./call-transition.js";
 import type { EventOf } from "./event.js";
 import { isHandoff, type SettledHandoffs, settleHandoffs } from "./handoff.js";

@@ -7,8 +7,9 @@
  */
 
 import { isPaused } from "../data/finish-reason.js";
-import { emptyResponse, type Fault, guardTripped, sumUsage, toolCallsOf } from "../data/message.js";
+import { emptyResponse, type Fault, guardTripped, toolCallsOf } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
+import { sumUsage } from "../data/usage.js";
 import { contextAfter, isInLog, withoutAsked } from "./asked-compaction.js";
 import { enterCalls } from "./calls.js";
 import type { EventOf } from "./event.js";

@@ -13,14 +13,8 @@
  */
 
 import { countedTokensOf } from "../data/counted-tokens.js";
-import {
-  addUsage,
-  type Message,
-  type ToolOutput,
-  type Usage,
-  type UserMessage,
-  untrimmedTextOf,
-} from "../data/message.js";
+import { type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "../data/message.js";
+import { addUsage } from "../data/usage.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome } from "../machine/state.js";

@@ -1,7 +1,8 @@
 /**
  * The public events of failed attempts of a model call, and of compactions.
  */
-import { guardTripped, roundCost } from "../data/message.js";
+import { guardTripped } from "../data/message.js";
+import { roundCost } from "../data/usage.js";
 import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";

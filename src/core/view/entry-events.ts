@@ -10,7 +10,8 @@
  */
 
 import { defined } from "../data/defined.js";
-import { roundCost, textOf } from "../data/message.js";
+import { textOf } from "../data/message.js";
+import { roundCost } from "../data/usage.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";

@@ -2,8 +2,9 @@
  * Outcomes: how a run ended, or which answers it waits for, as data.
  */
 
-import { type Fault, type Json, roundCost, type Usage, untrimmedTextOf } from "../data/message.js";
+import { type Fault, type Json, type Usage, untrimmedTextOf } from "../data/message.js";
 import { type InterruptedReason, type Reason, reasons } from "../data/reasons.js";
+import { roundCost } from "../data/usage.js";
 import type { Calling } from "../machine/calls.js";
 import { asksOutside, type Call, hasCalls, openQuestionsOf, type State } from "../machine/state.js";
 import type { CallRecords } from "../transcript/call-records.js";

@@ -4,7 +4,7 @@
  * 1. What nobody reported stays unknown. A sum of which a part is unknown is a lower bound.
  * 2. The usage of a run has that of its compactions, tools and child sessions, too. That of a step is its model calls'.
  */
-import { addUsage } from "../../core/data/message.js";
+import { addUsage } from "../../core/data/usage.js";
 import type { TraceRecord, Usage } from "../../index.js";
 import { stepKey } from "./route.js";
 

@@ -5,7 +5,8 @@
 
 import { withCost } from "../../context/services.js";
 import { freeze } from "../../core/data/freeze.js";
-import { addUsage, type ModelFailure, textOf, type Usage } from "../../core/data/message.js";
+import { type ModelFailure, textOf, type Usage } from "../../core/data/message.js";
+import { addUsage } from "../../core/data/usage.js";
 import type { SummaryRequest } from "../../core/machine/model-events.js";
 import type { SummaryPrompt } from "../../ports/compaction.js";
 import type { ModelRequest, RequestIdentity } from "../../ports/model.js";

@@ -7,7 +7,7 @@
  */
 
 import { freeze } from "../../core/data/freeze.js";
-import { roundCost } from "../../core/data/message.js";
+import { roundCost } from "../../core/data/usage.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { Preparing } from "../../core/machine/state.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";

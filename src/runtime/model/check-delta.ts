@@ -5,14 +5,8 @@
  * Every other delta of the wrong shape is a failure of the provider.
  */
 import { unifiedReason } from "../../core/data/finish-reason.js";
-import {
-  type FinishReason,
-  type ModelFailure,
-  type ModelFailureKind,
-  type ToolOutput,
-  type Usage,
-  usageCounts,
-} from "../../core/data/message.js";
+import type { FinishReason, ModelFailure, ModelFailureKind, ToolOutput, Usage } from "../../core/data/message.js";
+import { usageCounts } from "../../core/data/usage.js";
 import type { DeltaKind, ModelDelta } from "../../ports/model.js";
 import { normaliseJson, toToolOutput } from "../tools/to-json.js";
 

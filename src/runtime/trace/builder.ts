@@ -7,8 +7,9 @@
  *    complete.
  */
 
-import { roundCost, textOf, type Usage, type UserMessage } from "../../core/data/message.js";
+import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
+import { roundCost } from "../../core/data/usage.js";
 import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { Purpose, State, Status } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";

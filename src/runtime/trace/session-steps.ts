@@ -3,7 +3,8 @@
  */
 import { aList, checkOptions, numberFrom, type OptionTable, wholeNumber } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
-import { addUsage, type Usage } from "../../core/data/message.js";
+import type { Usage } from "../../core/data/message.js";
+import { addUsage } from "../../core/data/usage.js";
 import type { CallOutcome, Purpose, Status } from "../../core/machine/state.js";
 import type { PublicEvent, PublicEventType } from "../../core/view/public-event.js";
 import type { TracedCall, TraceRecordOf } from "../../ports/trace.js";

@@ -154,15 +154,19 @@ async function result({ request, principal, params, query }: Asked, context: Ser
   let found = await session.result(runId);
   if (found === null && seconds > 0) {
     const giveBack = context.usage.takeWait(principal.id);
+    const call = context.calls.begin();
     try {
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000)]);
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1_000), call.leaving]);
       await untilResult(session, runId, signal);
+      found = await session.result(runId);
     } finally {
       giveBack();
+      call.done();
     }
-    found = await session.result(runId);
   }
-  if (found === null) return { status: 202, json: { runId } } as const;
+  // A server that drains answers at once: another process takes the next request.
+  const headers: Record<string, string> = context.isDraining() ? { "retry-after": "1" } : {};
+  if (found === null) return { status: 202, json: { runId }, headers } as const;
   return { status: 200, json: shown(context, found) } as const;
 }
 

@@ -1,0 +1,48 @@
+/**
+ * Sums of what model calls have used.
+ */
+import { freeze } from "./freeze.js";
+import type { Usage } from "./message.js";
+
+/**
+ * The usage with its cost rounded to a billionth of a dollar: the digits beyond are those of binary fractions. For what is
+ * shown and returned. The state of a session keeps exact sums, as logs of earlier versions have them.
+ */
+export function roundCost(usage: Usage): Usage {
+  const { costUsd } = usage;
+  if (costUsd === undefined) return usage;
+  const rounded = Math.round(costUsd * 1e9) / 1e9;
+  return rounded === costUsd ? usage : { ...usage, costUsd: rounded };
+}
+
+/** The sum of two usages, with its cost rounded to 1e-9 dollars. A count that is absent in both stays absent. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return roundCost(sumUsage(a, b));
+}
+
+/** The same without rounding: a fold of the log adds as every version has added. */
+export function sumUsage(a: Usage, b: Usage): Usage {
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  for (const key of usageCounts) {
+    const left = a[key];
+    const right = b[key];
+    if (left !== undefined || right !== undefined) sum[key] = (left ?? 0) + (right ?? 0);
+  }
+  const priced = a.costUsd !== undefined || b.costUsd !== undefined;
+  if (a.partial === true || b.partial === true || (priced && (lacksCost(a) || lacksCost(b)))) sum.partial = true;
+  return sum;
+}
+
+function lacksCost(usage: Usage): boolean {
+  return usage.costUsd === undefined && (usage.inputTokens !== undefined || usage.outputTokens !== undefined);
+}
+
+/** The counts of a usage, each of which may be unknown. */
+export const usageCounts = freeze([
+  "inputTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "costUsd",
+] as const);
