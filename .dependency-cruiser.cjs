@@ -43,7 +43,7 @@ const inspectorIsAClient = {
     pathNot: [
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
-      "^src/core/data/(hidden-characters|file-edit|message)[.]ts$",
+      "^src/core/data/(hidden-characters|file-edit|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],
   },

@@ -13,7 +13,7 @@ import type {
 } from "../core/data/message.js";
 import type { ModelSettings } from "../core/data/model-settings.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
-import type { Price } from "./services.js";
+import type { Price } from "./price.js";
 
 /** A JSON Schema object: draft 7, or those parts of 2020-12 that draft 7 has too. */
 export type JsonSchema = { readonly [key: string]: Json };

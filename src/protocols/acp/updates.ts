@@ -194,7 +194,8 @@ function usageUpdate(
 ): readonly SessionUpdate[] {
   spent.costUsd = spent.costUsd === null || costUsd === undefined ? null : spent.costUsd + costUsd;
   if (size === undefined) return [];
-  const cost = spent.costUsd === null ? {} : { cost: { amount: Math.round(spent.costUsd * 1e9) / 1e9, currency: "USD" } };
+  const cost =
+    spent.costUsd === null ? {} : { cost: { amount: Math.round(spent.costUsd * 1e9) / 1e9, currency: "USD" } };
   return [{ sessionUpdate: "usage_update", used: inputTokens + outputTokens, size, ...cost }];
 }
 
