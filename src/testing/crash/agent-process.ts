@@ -2,8 +2,8 @@
  * Runs a user's agent as a process of a simulated world. The world provides its store, clock and ids. Its model and
  * tools really run, each in its turn, one at a time.
  *
- * 1. While a model, a tool or other code of the author (a hook, a context source, a policy) waits for something real (a
- *    request, a file), the world waits too, and its clock stands still.
+ * 1. While a model or a tool waits for something real (a request, a file), the world waits too, and its clock stands
+ *    still. The same holds for other code of the author: hooks, context sources, policies.
  * 2. After `patienceMs` the world stops waiting and its clock goes on, so that timeouts and aborts take effect.
  * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
  */
