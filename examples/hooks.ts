@@ -3,7 +3,7 @@
  * the work is done.
  */
 import assert from "node:assert/strict";
-import { createAgent, createMemoryStore, defineTool, type Hook } from "pawl";
+import { createAgent, createMemoryStore, createRedaction, defineTool, type Hook, redactOutput } from "pawl";
 import { createScriptedModel } from "pawl/testing";
 
 const readFile = defineTool({
@@ -11,13 +11,15 @@ const readFile = defineTool({
   description: "Reads a file.",
   input: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
   readOnly: true,
-  execute: ({ path }) => `contents of ${String(path)}: token=sk-live-123`,
+  execute: ({ path }) => ({ path: String(path), lines: ["token=sk-live-123", "nothing else"] }),
 });
 
+const redact = createRedaction({ values: ["sk-live-123"] });
 const mask: Hook = {
   name: "mask",
-  afterToolCall: ({ output }) =>
-    output.type === "text" ? { output: output.text.replace(/sk-live-\w{1,100}/g, "***") } : undefined,
+  // A hook that throws would let the output pass.
+  onFailure: "closed",
+  afterToolCall: ({ output }) => ({ output: redactOutput(output, redact) }),
 };
 const guard: Hook = {
   name: "guard",
@@ -47,5 +49,5 @@ const result = await agent.run("Read notes.txt and /etc/passwd.", { sessionId: "
 console.log(result.text);
 assert.equal(result.text, "I could not read /etc/passwd.");
 const log = JSON.stringify(await store.read("s", 0, 1_000));
-assert.ok(log.includes("token=***") && !log.includes("sk-live"));
+assert.ok(log.includes("token=[redacted]") && !log.includes("sk-live"));
 assert.ok(log.includes("only the project's files may be read"));

@@ -7,7 +7,11 @@ import { join } from "node:path";
 import { questionsAbout } from "./sizes.mjs";
 
 /** A path, or `path#name` for a function → why it is one idea. */
-const reasons = {};
+const reasons = {
+  "src/core/machine/transition.ts": "one switch over all events, with what it calls",
+  "src/core/view/entry-events.ts#bodiesOf": "one switch over all events",
+  "src/core/view/public-event.ts": "one list: all public events",
+};
 
 const files = readdirSync("src", { recursive: true })
   .filter((file) => /[.]tsx?$/.test(file))

@@ -106,7 +106,8 @@ function kindOf(state) {
 
 function eventsIn(state) {
   if (state.session === null) return [...created(), migrated(state)];
-  if (state.status === "idle") return [...started(state), historyAdded, dataChanged, sessionChanged, migrated(state)];
+  if (state.status === "idle")
+    return [...started(state), historyAdded, dataChanged, sessionChanged, contentRedacted, migrated(state)];
   return [...fromOutside(state), ...started(state), ...fromInside(state)].map((event) => ({ at: 2_000, ...event }));
 }
 
@@ -128,6 +129,8 @@ function started({ seq, queue }) {
 const historyAdded = { type: "history_added", messages: input, source: "pawl", at: 0 };
 
 const sessionChanged = { type: "session_changed", title: "another", at: 0 };
+
+const contentRedacted = { type: "content_redacted", entries: [1], at: 0 };
 
 const dataChanged = { type: "data_changed", patch: { set: { a: 1 } }, at: 0 };
 
@@ -156,6 +159,7 @@ function fromOutside(state) {
     ...["wall_clock", "grace"].map((timer) => ({ type: "timer_fired", runId, timer })),
     dataChanged,
     sessionChanged,
+    contentRedacted,
     { type: "compaction_requested" },
     migrated(state),
   ];

@@ -1,5 +1,6 @@
 /**
- * The names that a tool may have. A misspelt one would be ignored: the tool would run without its approval or its limit.
+ * What a tool may have: its own name, and the names of its options. A misspelt option would be ignored: the tool would run without
+ * its approval or its limit.
  */
 import {
   aFunction,
@@ -89,16 +90,30 @@ export function checkRetry(what: string, retry: ToolRetry, code: ErrorCode = "ba
 const settings: CheckSettings = { otherNames };
 
 /**
- * Refuses unknown names of a tool that is a plain object. An instance of a class may hold more.
+ * Refuses a name that no provider takes, a missing description, and unknown options of a tool that is a plain object. An instance of a class may hold more.
  * @param what names the tool in messages
  * @throws PawlError `bad_configuration`
  */
 export function checkTool(what: string, tool: AnyTool): void {
   checkPlainOptions(what, rules, tool, settings);
+  if (typeof tool.name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
+    throw new PawlError(
+      "bad_configuration",
+      `A tool cannot be named ${shownName(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", which every provider accepts.`,
+    );
+  if (typeof tool.description !== "string")
+    throw new PawlError(
+      "bad_configuration",
+      `The tool "${tool.name}" has no description. Say what it does and when to use it.`,
+    );
   if (tool.durable === true && tool.recover !== undefined && tool.recover !== "rerun")
     throw new PawlError(
       "bad_configuration",
       `${what} is durable, so a call of it runs again after a crash, and is given the steps that are over. Leave recover out, or set durable: false.`,
     );
   if (tool.retry !== undefined) checkRetry(`${what}: retry`, tool.retry);
+}
+
+function shownName(name: unknown): string {
+  return typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : String(name);
 }

@@ -142,6 +142,7 @@ export type {
   ListOptions,
   MessageIdsOptions,
   PostResult,
+  Redaction,
   ReleaseResult,
   SessionSummary,
   StateAt,
@@ -192,10 +193,11 @@ export type {
 } from "./runtime/agent/answer-types.js";
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
+export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
-export type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
+export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
 export { createStreamRedaction, type StreamRedactionOptions } from "./runtime/agent/stream-redaction.js";
 export type {
@@ -233,6 +235,7 @@ export {
   modelRequests,
   type RequestOfStep,
 } from "./runtime/api/model-requests.js";
+export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { RunMethod } from "./runtime/api/start-run.js";
 export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
@@ -247,7 +250,13 @@ export type { OpenTextPart, WrittenInput } from "./runtime/model/assembled-messa
 export type { Fallback } from "./runtime/model/models.js";
 export type { DeepPartial, PartialOutput } from "./runtime/model/partial-output.js";
 export type { Callbacks, WatchOptions } from "./runtime/observers/listeners.js";
-export { createRedaction, type Redact, type RedactOptions, redactJson } from "./runtime/observers/redact.js";
+export {
+  createRedaction,
+  type Redact,
+  type RedactOptions,
+  redactJson,
+  redactOutput,
+} from "./runtime/observers/redact.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export { type AiSdkTool, fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export type { Tools } from "./runtime/tools/compile-tools.js";

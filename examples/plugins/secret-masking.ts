@@ -11,7 +11,7 @@ import {
   type Hook,
   type Plugin,
   redactJson,
-  type ToolOutput,
+  redactOutput,
   type UserMessage,
   type UserPart,
 } from "pawl";
@@ -61,7 +61,7 @@ function maskingHook(mask: Secrets["mask"]): Hook {
     beforeRun: ({ input }) => whereChanged("input", input, maskInput(input, mask)),
     beforeLLMCall: ({ systemPrompt = "" }) => whereChanged("systemPrompt", systemPrompt, mask(systemPrompt)),
     beforeToolCall: ({ input }) => whereChanged("input", input, redactJson(input, mask)),
-    afterToolCall: ({ output }) => whereChanged("output", output, maskOutput(output, mask)),
+    afterToolCall: ({ output }) => whereChanged("output", output, redactOutput(output, mask)),
   };
 }
 
@@ -76,17 +76,6 @@ function whereChanged<Key extends string, Value>(
 
 function maskInput(input: readonly UserMessage[], mask: Secrets["mask"]): readonly UserMessage[] {
   return input.map((message) => ({ ...message, parts: message.parts.map((part) => maskPart(part, mask)) }));
-}
-
-function maskOutput(output: ToolOutput, mask: Secrets["mask"]): ToolOutput {
-  switch (output.type) {
-    case "text":
-      return { type: "text", text: mask(output.text) };
-    case "json":
-      return { type: "json", value: redactJson(output.value, mask) };
-    case "content":
-      return { type: "content", parts: output.parts.map((part) => maskPart(part, mask)) };
-  }
 }
 
 /** Leaves files unchanged: it cannot see a secret in a screenshot. */

@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { type AbortOptions, abort } from "./commands/abort.js";
 import type { AcpCommandOptions } from "./commands/acp.js";
 import { conversation } from "./commands/conversation.js";
+import { type RedactCommandOptions, redact } from "./commands/redact.js";
 import { rename } from "./commands/rename.js";
 import { type ReplayCommandOptions, replay } from "./commands/replay.js";
 import { resume } from "./commands/resume.js";
@@ -204,6 +205,15 @@ const addSessions: Add = (program, terminal, finish) => {
     .action(async (id: string, words: readonly string[], _: sessions.JsonOption, self: Command) =>
       finish(await rename(id, words, self.optsWithGlobals(), terminal)),
     );
+  named("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
+    .option("--seq <entry...>", "remove all content of these entries, numbers from pawl sessions show --numbers")
+    .option("--call <key...>", "remove the input and the output of these calls, such as run/1/2")
+    .option("--note <text>", "why, which the session's log keeps")
+    .option("--json", "print what was removed as JSON")
+    .addHelpText("after", redactHelp)
+    .action(async (id: string, _: RedactCommandOptions, self: Command) =>
+      finish(await redact(id, self.optsWithGlobals(), terminal)),
+    );
   addTransfer(command, terminal, finish);
   named("delete", "delete a session and all its data, unless its run is under way")
     .option("--force", "delete it although its run is under way, or an import of it is not complete")
@@ -213,6 +223,14 @@ const addSessions: Add = (program, terminal, finish) => {
       finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
     );
 };
+
+const redactHelp = `${examples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}
+Without --seq and --call, the text is asked for, or read from standard input:
+as an argument it would stay in the history of the shell. It is replaced
+wherever it is in the session, in its stored files and in the sessions that
+its calls began. Exports, backups and what the model's provider was sent are
+not called back. Revoke a key that leaked.
+`;
 
 const addAcp: Add = (program, terminal, finish) => {
   const command = program

@@ -18,6 +18,7 @@ import {
 import { closingLine } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
+import { redactionNote } from "./redaction-note.js";
 import {
   closeLine,
   createRenderedText,
@@ -220,6 +221,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "compacted":
       writeLine(state, style("dim", compactionNote(event)));
       break;
+    case "content_redacted":
     case "handed_off":
     case "abort_requested":
     case "restarted":
@@ -266,7 +268,8 @@ function showText(state: RenderState, { runId, modelCallIndex, text }: EventName
   writeText(state, text);
 }
 
-function noteOn(event: EventNamed<keyof typeof notes | "handed_off">): string {
+function noteOn(event: EventNamed<keyof typeof notes | "handed_off" | "content_redacted">): string {
+  if (event.type === "content_redacted") return visible(redactionNote(event));
   return event.type === "handed_off" ? `Handed over to ${visible(event.to)}.` : notes[event.type];
 }
 

@@ -86,7 +86,8 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const { session } = state;
     if (session === null) return;
     const { id } = session;
-    if (data.type === "reset") openSession(id);
+    // What the page holds of a redacted session has the former words.
+    if (data.type === "reset" || data.type === "content_redacted") openSession(id);
     else if (data.type === "open" || data.type === "live")
       dispatch({ type: "session", id, action: { type: "live", live: data.live } });
     else if (frame.id !== undefined)

@@ -5,7 +5,8 @@
  * 2. A commit is one row: its events and the state after them. When `commit` resolves with `ok`, it is durable.
  * 3. Everyone else posts to the inbox. A message's id is taken once per session, for ever: also after it was consumed.
  * 4. Only a higher epoch or a release fences, never the clock: a holder whose lease ran out writes until another claims.
- * 5. The log is gap-free from 1. What comes back is what went in, NUL and lone surrogates too, or was refused.
+ * 5. The log is gap-free from 1. What comes back is what went in, NUL and lone surrogates too, or was refused. Only `redact` changes
+ *    what was committed, and never a number.
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
  * 7. Times are handed in (epoch milliseconds). A store of several machines may keep the time of leases itself, by one clock for all
  *    callers: in `claim`, `renew`, `due` and `delete`. Everything else goes by the time that is handed in.
@@ -110,6 +111,18 @@ export type CommitResult =
     }
   /** The lease cannot be given back: messages would be left. Nothing was written. */
   | { readonly type: "inbox_not_empty" };
+
+/** What takes content out of a session: the entries that say so, and what is different in the session from then on. */
+export type Redaction = {
+  /** Writes the entries that record the redaction, without `release`. */
+  readonly commit: Commit;
+  /** Entries that replace those of the same number, in ascending order. */
+  readonly entries: readonly Entry[];
+  /** Returns a kept state without the content; the same object if it has none of it. It is called with each state that is kept. */
+  readonly state: (state: State) => State;
+  /** Whether a blob of the session is removed. It is called with each blob. */
+  readonly removes: (hash: string, bytes: Uint8Array) => boolean;
+};
 
 /** Whether a lease was given back. */
 export type ReleaseResult =
@@ -233,6 +246,12 @@ export interface Store {
   release(lease: Lease): Promise<ReleaseResult>;
   /** Writes one row under the lease: all of it or nothing. */
   commit(lease: Lease, commit: Commit): Promise<CommitResult>;
+  /**
+   * Replaces content of a session under its lease, and removes blobs: all of it or nothing, in one transaction with the commit that
+   * records it. When it resolves with `ok`, no read gives the former content, and the store has overwritten it as far as it can: the
+   * documentation of a store says what may be left, for example in backups.
+   */
+  redact(lease: Lease, redaction: Redaction): Promise<CommitResult>;
   /** The last row; null if the log is empty. */
   load(sessionId: string): Promise<StateAt | null>;
   /**

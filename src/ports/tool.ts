@@ -223,7 +223,11 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly lenientInput?: boolean;
   /** True if the tool changes nothing. Then it may run without approval, and may run again. Default: false. */
   readonly readOnly?: boolean;
-  /** Default: `rerun` if `readOnly`, else `fail`. */
+  /**
+   * What becomes of a call whose process died while it ran, so that nobody knows whether it took effect. "rerun": it runs again; "ask": a
+   * person decides; "fail": the model is told that its outcome is unknown; `{ reconcile }`: a function of the tool finds out. Default:
+   * `rerun` if `readOnly` or `durable`, else `fail`.
+   */
   readonly recover?: RecoverOption;
   /**
    * Whether a person is asked first; a function decides by the input, the conversation and the session's data. If the

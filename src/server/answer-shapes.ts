@@ -62,6 +62,10 @@ export const answerSchemas = {
   Approval: atLeast({ sessionId: text, runId: text, callKey: text, name: text, input: anything, why: text }),
   AnsweredCall: atLeast({ sessionId: text, callKey: text, name: text, answer: text, at: number }),
   RunResult: atLeast({ sessionId: text, runId: text, status: text, text, usage, steps: whole }),
+  Redaction: exactly({
+    ...{ sessionId: text, seq: orNull(whole), entries: list(whole), blobs: whole },
+    children: list({ $ref: "#/components/schemas/Redaction" }),
+  }),
   Event: atLeast({ type: text, sessionId: text, seq: whole, index: whole, at: number }),
   Message: atLeast({ role: { enum: ["user", "assistant", "tool", "system"] }, parts: list(anyObject) }),
   Entry: exactly({ seq: whole, event: atLeast({ type: text, at: number }) }),
@@ -113,6 +117,7 @@ export const answers = {
   begun: json(exactly({ sessionId: text, runId: text, seq: whole })),
   sent: json(exactly({ runId: text, isNew: flag, seq: whole })),
   copy: json(exactly({ sessionId: text })),
+  redaction: json(named("Redaction")),
   messages: json(exactly({ messages: list(named("Message")) })),
   uiMessages: json(exactly({ messages: list(atLeast({ id: text, role: text, parts: list(anyObject) })) })),
   result: json(named("RunResult")),

@@ -15,6 +15,7 @@ import { inItsTime } from "./conformance/in-its-time.js";
 import { consuming, posting, recording, takenIds } from "./conformance/inboxes.js";
 import { claiming, expiry, releasing, renewing } from "./conformance/leases.js";
 import { dueSessions, listing } from "./conformance/lists.js";
+import { redacting } from "./conformance/redacting.js";
 import { loadingAt } from "./conformance/states.js";
 import { describing, filtering } from "./conformance/summaries.js";
 import { blobs, deleting, upkeep } from "./conformance/upkeep.js";
@@ -43,6 +44,7 @@ const groups: { readonly [subject: string]: readonly Case[] } = {
   due: dueSessions,
   watch: watching,
   blob: blobs,
+  redact: redacting,
   delete: deleting,
   upkeep,
 };

@@ -16,7 +16,7 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
 
 /**
  * Returns the tool unchanged. The type of its input comes from its schema. Throws a PawlError `bad_configuration` for a
- * name that no tool has.
+ * name that no provider takes, for an option that no tool has, and for a missing description.
  *
  * @example
  * ```ts

@@ -132,6 +132,7 @@ const modules = {
     {
       createRedaction: known,
       guarded: redaction.guarded(known),
+      redactOutput: (text) => redaction.redactOutput({ type: "text", text }, known),
       redactJson: (text) => redaction.redactJson({ [text.slice(0, length / 2)]: text.slice(0, length / 2) }, known),
     } satisfies Cases<typeof redaction>,
   ],

@@ -95,6 +95,7 @@ function fromOutside(session: Session, chance: Chance, newRun: () => string): Ev
       output: { type: "text", text: "late" },
       ...cut(state),
     };
+  if (isResting(state) && redacts(session)) return { type: "content_redacted", entries: [1], by: "ada" };
   if (renames(session)) return { type: "session_changed", title: `title ${state.seq}`, by: "ada" };
   if (asks(session)) return { type: "compaction_requested", keep: "the plan", by: "ada" };
   return chance.pick<() => EventBody>([
@@ -121,6 +122,10 @@ function asks({ state, at }: Session): boolean {
 
 function renames({ state, at }: Session): boolean {
   return createChance(state.seq + 37 * at).once(9);
+}
+
+function redacts({ state, at }: Session): boolean {
+  return createChance(state.seq + 41 * at).once(9);
 }
 
 function runStarted({ state }: Session, chance: Chance, newRun: () => string): EventBody {

@@ -282,6 +282,8 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
       return keys.map((callKey) => ({ type, runId, callKey, attempt: 1, step: "account", message: "Which?" }));
     case "data_changed":
       return [{ type, patch: { set: { plan: [] } }, by: "anna" }];
+    case "content_redacted":
+      return [{ type, entries: [1], by: "anna", note: "a key" }];
     case "compaction_requested":
       return [{ type, keep: "the plan", by: "anna" }];
     case "session_changed":

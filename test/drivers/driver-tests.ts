@@ -37,6 +37,7 @@ function createStoreOf(open: OpenStore): Store {
     renew: operation("renew"),
     release: operation("release"),
     commit: operation("commit"),
+    redact: operation("redact"),
     load: operation("load"),
     loadAt: operation("loadAt"),
     read: operation("read"),

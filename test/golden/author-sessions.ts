@@ -100,6 +100,19 @@ export const authorScenarios: readonly RecordedScenario[] = [
     },
   },
   {
+    name: "redacted",
+    about: "a key was said, and taken out of the log; then a call, and another run",
+    parts: () =>
+      agentOf(steps({ text: "It is key-4711.", calls: [call("look"), call("look", { n: 2 })] }, { text: "Done." })),
+    async play({ bench, session, ask }) {
+      await ask("Use key-4711 for it.", "r");
+      await session.redact({ text: "key-4711", by: "Ada", note: "A key was pasted." });
+      await session.redact({ callKey: "r/1/2" });
+      await ask("Go on.", "r2");
+      await bench.settle();
+    },
+  },
+  {
     name: "child-cut-short",
     about: "a child agent that a limit ends gives what it has found",
     parts(bench) {

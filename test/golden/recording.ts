@@ -10,6 +10,7 @@ import {
   type State,
 } from "../../src/core/index.js";
 import { createMemoryStore, type Store } from "../../src/index.js";
+import { sha256 } from "../../src/platform/hash.js";
 import type { Commit } from "../../src/ports/store.js";
 
 export type RecordedRow = {
@@ -46,6 +47,23 @@ export function createRecordingStore() {
         const row = structuredClone({ at, activity, dueAt, taken: [...consume, ...record], events, state });
         rows.set(lease.sessionId, [...(rows.get(lease.sessionId) ?? []), row]);
       }
+      return result;
+    },
+    async redact(lease, redaction) {
+      const result = await store.redact(lease, redaction);
+      if (result.type !== "ok") return result;
+      const { at, activity, dueAt, events, state } = redaction.commit;
+      const changed = new Map(redaction.entries.map(({ seq, event }) => [seq, event]));
+      const redacted = (rows.get(lease.sessionId) ?? []).map((row) => ({
+        ...row,
+        events: row.events.map((event, index) => changed.get(row.state.seq - row.events.length + index + 1) ?? event),
+        state: redaction.state(row.state),
+      }));
+      rows.set(lease.sessionId, structuredClone([...redacted, { at, activity, dueAt, taken: [], events, state }]));
+      const kept = (blobs.get(lease.sessionId) ?? []).filter(
+        (text) => !redaction.removes(sha256(text), Buffer.from(text)),
+      );
+      blobs.set(lease.sessionId, kept);
       return result;
     },
     async putBlob(sessionId, bytes) {

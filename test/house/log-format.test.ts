@@ -156,6 +156,7 @@ test("every event has a row that tells its public events, and every public event
     approval_answered: true,
     data_changed: true,
     session_changed: true,
+    content_redacted: true,
     handed_off: true,
     tool_step: true,
     tool_failed: true,

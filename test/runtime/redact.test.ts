@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createRedaction, redactJson } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  createRedaction,
+  type Hook,
+  redactJson,
+  redactOutput,
+} from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 
 const redact = createRedaction();
@@ -79,4 +87,32 @@ describe("what is shown", () => {
     ])
       expect(redact(almost.repeat(1_000_000 / almost.length)).length).toBeGreaterThan(0);
   });
+});
+
+test("a hook that masks outputs reaches data, parts and text files, not texts alone", verifies("SEC-14"), async () => {
+  const redact = createRedaction({ values: ["hunter2"] });
+  const file = (text: string) =>
+    ({ type: "file", mediaType: "text/csv", data: Buffer.from(text).toString("base64") }) as const;
+  const tools = [
+    { name: "text", description: "t", input: { type: "object" }, execute: () => "is hunter2" },
+    { name: "data", description: "d", input: { type: "object" }, execute: () => ({ a: [{ hunter2: "is hunter2" }] }) },
+    {
+      name: "parts",
+      description: "p",
+      input: { type: "object" },
+      execute: () => ({ type: "content", parts: [{ type: "text", text: "is hunter2" }, file("a;hunter2")] }),
+    },
+  ];
+  const model = createScriptedModel([{ calls: tools.map(({ name }) => ({ name })) }, { text: "Done." }]);
+  const store = createMemoryStore();
+  const mask: Hook = {
+    name: "mask",
+    onFailure: "closed",
+    afterToolCall: ({ output }) => ({ output: redactOutput(output, redact) }),
+  };
+  await createAgent({ model, tools, hooks: [mask], store }).run("Go.", { sessionId: "s" });
+  const log = JSON.stringify(await store.read("s"));
+  expect(log).not.toContain("hunter2");
+  expect(log).not.toContain(Buffer.from("a;hunter2").toString("base64"));
+  expect(log.match(/\[redacted\]/g)?.length).toBeGreaterThan(3);
 });

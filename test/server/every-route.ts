@@ -58,6 +58,11 @@ export const requests: { readonly [route: string]: (ask: Ask, rig: Rig) => Promi
     return ask("DELETE", `/v1/sessions/${id}`);
   },
   "GET /v1/sessions/{id}/messages": async (ask) => ask("GET", `/v1/sessions/${(await begin(ask, "Go.")).id}/messages`),
+  "POST /v1/sessions/{id}/redactions": async (ask) => {
+    const { id } = await begin(ask, "Go to sk-1234567890.");
+    await expect.poll(async () => (await ask("GET", `/v1/sessions/${id}`)).json.isHeld).toBe(false);
+    return ask("POST", `/v1/sessions/${id}/redactions`, { text: "sk-1234567890" });
+  },
   "POST /v1/sessions/{id}/fork": async (ask) => ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/fork`, {}),
   "POST /v1/sessions/{id}/runs": async (ask) =>
     ask("POST", `/v1/sessions/${(await begin(ask, "Go.")).id}/runs`, { input: "More." }),

@@ -65,6 +65,7 @@ const givesNothing = {
     "id",
     "leave",
     "provideResult",
+    "redact",
     "rename",
     "resume",
     "seed",
@@ -72,10 +73,10 @@ const givesNothing = {
     "setData",
     "steer",
   ],
-  client: ["abort", "answer", "fork", "id", "provideResult", "rename", "send", "setData", "steer"],
+  client: ["abort", "answer", "fork", "id", "provideResult", "redact", "rename", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: [
-    ...["claim", "close", "commit", "delete", "due", "post", "putBlob", "release", "renew", "tellsAllChanges", "watch"],
+    ...["claim", "close", "commit", "delete", "due", "post", "putBlob", "redact", "release", "renew", "tellsAllChanges", "watch"],
   ],
 } as const;
 
@@ -118,6 +119,7 @@ const functions = {
     "isHolderDead",
     "pruneSessions",
     "redactJson",
+    "redactOutput",
     "stepCount",
     "textMatches",
     "textOf",

@@ -109,7 +109,16 @@ const withoutOptions: readonly string[] = [
     "isHeldHere",
     "isHolderDead",
   ],
-  ...["readRecording", "recordedAttempts", "redactJson", "resolveModel", "settled", "stepCount", "storeConformance"],
+  ...[
+    "readRecording",
+    "recordedAttempts",
+    "redactJson",
+    "redactOutput",
+    "resolveModel",
+    "settled",
+    "stepCount",
+    "storeConformance",
+  ],
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 
@@ -180,6 +189,7 @@ function methods() {
         pendingApprovals: null,
         provideResult: () => session.provideResult("r/1/1", "x", wrong),
         rename: () => session.rename("Title", wrong),
+        redact: () => session.redact({ text: "hunter2", ...wrong }),
         replay: () => session.replay(wrong),
         result: null,
         resume: () => session.resume(wrong),
@@ -204,6 +214,7 @@ function methods() {
         pendingApprovals: null,
         provideResult: () => client.provideResult("r/1/1", "x", wrong),
         rename: () => client.rename("Title", wrong),
+        redact: () => client.redact({ text: "hunter2", ...wrong }),
         setData: () => client.setData(wrong),
         result: null,
         send: () => client.send("Go", wrong),

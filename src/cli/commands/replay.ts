@@ -39,9 +39,14 @@ export async function replay(id: string, options: ReplayCommandOptions, terminal
   }
 }
 
-function reportOf({ sessionId, entries, difference }: Replay): string {
+function reportOf({ sessionId, entries, difference, redactedFrom }: Replay): string {
   const id = visible(shortId(sessionId));
-  if (difference === null) return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n`;
+  const limit =
+    redactedFrom === undefined
+      ? ""
+      : `From entry ${redactedFrom} on, content was redacted: the entries there can only be checked to be possible.\n`;
+  if (difference === null)
+    return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n${limit}`;
   const [recorded, present] = excerpts(difference.recorded, difference.present);
   const lines = [
     `Replayed ${id} up to ${placeOf(difference)}: the current code behaves differently.`,

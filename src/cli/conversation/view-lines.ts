@@ -6,6 +6,7 @@ import { closingLine } from "../closing-line.js";
 import { compactionNote } from "../compaction-note.js";
 import { failedAttempt } from "../failed-attempt.js";
 import { shortId } from "../home.js";
+import { redactionNote } from "../redaction-note.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { exact } from "../text.js";
 import { plainText, type TextStyle } from "../text-style.js";
@@ -76,6 +77,8 @@ export function noteLines(event: PublicEvent, columns: number): readonly Line[] 
       return wrappedNote(failedAttempt(event), columns, "yellow");
     case "compacted":
       return wrappedNote(compactionNote(event), columns, "dim");
+    case "content_redacted":
+      return wrappedNote(redactionNote(event), columns, "dim");
     case "handed_off":
       return wrappedNote(`Handed over to ${event.to}.`, columns, "yellow");
     case "restarted":

@@ -16,6 +16,7 @@ import type { HistoryEventBody } from "./history.js";
 import type { HookRecord } from "./hook-record.js";
 import type { ModelEventBody, Timing } from "./model-events.js";
 import type { PolicyDecision } from "./policy-decision.js";
+import type { RedactionEventBody } from "./redaction-event.js";
 import type { ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { RunOptions } from "./run-options.js";
@@ -219,13 +220,16 @@ type Body =
   | FamilyEventBody
   | HandoffEventBody
   | HistoryEventBody
+  | RedactionEventBody
   | ToolStepEventBody
   | ReservedEventBody;
 
-/** An event without its time. `hooks`: the hooks that contributed to the event, in the order of their calls. */
+/** An event without its time. */
 export type EventBody = Body & {
   /** The hooks that contributed to the event, in the order of their calls. */
   readonly hooks?: readonly HookRecord[];
+  /** The entry `content_redacted` that replaced content of this event; the last one, if there were several. */
+  readonly redacted?: number;
 };
 
 /** An event, and when it happened (epoch milliseconds). */

@@ -132,6 +132,8 @@ type SessionState = {
     /** Why it is not made. */
     readonly dropped?: "aborted" | "crash_loop";
   };
+  /** The last entry that redacted content. What a reader made of the entries before it earlier is void. */
+  readonly redactedSeq?: number;
   /** Reserved: what a person changed for the session. */
   readonly changes?: {
     readonly model?: string;

@@ -40,11 +40,13 @@ const optionalFields = Object.keys({
   changes: true,
   processes: true,
   compactionAsked: true,
+  redactedSeq: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
 /** Written out: to look fields up by their names in a loop is measurable on the hot path. */
-function hasOptionalFields({ handoff, parentUntold, changes, processes, compactionAsked }: RunState): boolean {
-  if (compactionAsked !== undefined) return true;
+function hasOptionalFields(state: RunState): boolean {
+  const { handoff, parentUntold, changes, processes, compactionAsked, redactedSeq } = state;
+  if (compactionAsked !== undefined || redactedSeq !== undefined) return true;
   return handoff !== undefined || parentUntold !== undefined || changes !== undefined || processes !== undefined;
 }
 

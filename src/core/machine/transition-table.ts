@@ -26,6 +26,7 @@ const resting = {
   migrated: "applies",
   data_changed: "applies",
   session_changed: "applies",
+  content_redacted: "applies",
   session_created: "misuse",
   history_added: "misuse",
   run_started: "applies",
@@ -56,9 +57,14 @@ const resting = {
   tool_asked: "stale",
 } as const;
 
-/** A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way. */
+/**
+ * Content is redacted only at rest: a run under way has it in memory.
+ *
+ * A child session tells its parent of the end of a run in another way, so `parent_told` is for runs under way.
+ */
 const active = {
   ...resting,
+  content_redacted: "misuse",
   run_started: "misuse",
   run_queued: "applies",
   steered: "applies",

@@ -89,6 +89,8 @@ function apply(state: State, event: Event): State {
       return state.session === null ? state : { ...state };
     case "session_changed":
       return state.session === null ? state : { ...state, session: renamed(state.session, event.title) };
+    case "content_redacted":
+      return state.session === null ? state : { ...state, redactedSeq: state.seq + 1 };
     case "run_started":
       return startRun(state, event);
     case "run_queued":
@@ -119,6 +121,7 @@ type RunEvent = Exclude<
     | "history_added"
     | "data_changed"
     | "session_changed"
+    | "content_redacted"
     | "run_started"
     | "run_queued"
     | "abort_requested"

@@ -120,6 +120,7 @@ export type UnseenEventType =
   | "session_created"
   | "data_changed"
   | "session_changed"
+  | "content_redacted"
   | "compaction_started"
   | "tool_waiting"
   | "restarted"

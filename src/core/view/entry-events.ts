@@ -122,6 +122,7 @@ function bodiesOf(
       return callBodies(event, transcript, before, after, questions);
     case "data_changed":
     case "session_changed":
+    case "content_redacted":
     case "handed_off":
       return [sessionEvent(event)];
     case "abort_requested":

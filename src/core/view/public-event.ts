@@ -202,6 +202,18 @@ export type PublicEventBody =
       readonly callKey?: string;
       readonly by?: string;
     }
+  /**
+   * Content was redacted. The events of these entries have other words now, at the cursors that they had: who keeps events or
+   * messages of this session reads it again.
+   */
+  | {
+      readonly type: "content_redacted";
+      /** The entries whose content was replaced, in ascending order. */
+      readonly entries: readonly number[];
+      readonly by?: string;
+      /** Why. */
+      readonly note?: string;
+    }
   /** Somebody gave the session another title. */
   | {
       readonly type: "session_changed";

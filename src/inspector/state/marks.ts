@@ -1,12 +1,12 @@
 /**
- * What happens between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs.
+ * What happens between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs, redactions.
  */
 import type { PublicEvent } from "../../index.js";
 import { oneLine, short } from "./format.js";
 
 const types = [
   ...["run_queued", "run_started", "steered", "compacted", "restarted", "late_result", "abort_requested"],
-  ...["handed_off", "final"],
+  ...["handed_off", "content_redacted", "final"],
 ] as const;
 
 export type Mark = Extract<PublicEvent, { readonly type: (typeof types)[number] }>;
@@ -59,6 +59,10 @@ export function markText(mark: Mark): { readonly text: string; readonly figure: 
       return line(`Abort asked for${byOf(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
     case "handed_off":
       return line(`Handed over from ${mark.from} to ${mark.to}`);
+    case "content_redacted":
+      return line(
+        `Content of ${mark.entries.length} entries redacted${byOf(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`,
+      );
     case "run_queued":
       return line(`Queued: ${textIn(mark.input)}`);
     case "run_started":

@@ -60,6 +60,7 @@ const titles = {
   late_result: "Late result",
   abort_requested: "Abort",
   handed_off: "Handoff",
+  content_redacted: "Redaction",
   final: "End of the run",
 } as const;
 

@@ -114,6 +114,7 @@ const mark = Symbol("pawl.handoff");
 /** The tools of these handoffs. @throws PawlError `bad_configuration` */
 export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
   return handoffs.map((handoff, index): AnyTool => {
+    if (isAgent(handoff)) throw agentItself(index, handoff);
     checkOptions(`handoffs[${index}]`, handoffRules, handoff, { otherNames });
     for (const required of ["name", "description", "agent"] as const)
       if (handoff[required] === undefined)
@@ -126,6 +127,19 @@ export function handoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
     const tool = { name: toolName, description, input, recover: "rerun", [mark]: behind } as const;
     return needsApproval === undefined ? tool : { ...tool, needsApproval };
   });
+}
+
+/** An agent of this package, given where a handoff belongs: other libraries take agents there. */
+function isAgent(value: unknown): value is HandoffAgent {
+  return typeof value === "object" && value !== null && "options" in value && "run" in value;
+}
+
+function agentItself(index: number, { options: { name } }: HandoffAgent): PawlError {
+  const named = name === undefined ? '"…"' : JSON.stringify(name);
+  return new PawlError(
+    "bad_configuration",
+    `handoffs[${index}] is an agent. A handoff says what the agent is for, and gives it when it is needed: { name: ${named}, description: "When to hand over to it.", agent: () => agent }.`,
+  );
 }
 
 /** Every provider accepts such a name. */

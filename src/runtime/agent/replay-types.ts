@@ -35,6 +35,11 @@ export type Replay = {
   readonly sessions: number;
   /** The first place at which the present code does something else; null if it does the same everywhere. */
   readonly difference: ReplayDifference | null;
+  /**
+   * The first entry whose content was redacted, in the session itself. From there on, entries were only checked to be possible: what the
+   * present code would make of the former words cannot be known.
+   */
+  readonly redactedFrom?: number;
 };
 
 /** The first difference. `path` is a place in the event, or in the state. */

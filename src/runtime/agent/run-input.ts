@@ -3,7 +3,7 @@
  */
 
 import { checkJson } from "../../core/data/json.js";
-import type { FilePart, Json, UserMessage, UserPart } from "../../core/data/message.js";
+import type { Json, UserMessage, UserPart } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
@@ -15,13 +15,11 @@ import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { History, HistoryOptions } from "./history.js";
+import { checkPart, type Input, type InputMessage, type InputPart, refused } from "./input-parts.js";
 import { checkReachedPrices, type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
 import { toolChoiceOf } from "./tool-choice.js";
-
-/** A text, parts (texts and files), or whole user messages. */
-export type Input = string | readonly UserPart[] | readonly UserMessage[];
 
 /** The options of one run. They go before those of its agent. */
 export type StartOptions = {
@@ -252,37 +250,29 @@ function userMessage(parts: readonly UserPart[]): UserMessage {
   return { role: "user", parts };
 }
 
-function listOf(input: readonly UserPart[] | readonly UserMessage[]): readonly UserMessage[] {
+function listOf(input: readonly InputPart[] | readonly InputMessage[]): readonly UserMessage[] {
   if (!Array.isArray(input) || input.length === 0) throw notInput();
   const first: unknown = input[0];
   if (typeof first !== "object" || first === null) throw notInput();
-  if ("role" in first) return (input as readonly UserMessage[]).map(checkMessage);
-  return [userMessage((input as readonly UserPart[]).map(checkPart))];
+  if ("role" in first) return (input as readonly InputMessage[]).map(checkMessage);
+  return [
+    userMessage(
+      (input as readonly InputPart[]).map((part, index) => checkPart(part, `Part ${index + 1} of the input`)),
+    ),
+  ];
 }
 
-function checkMessage(message: UserMessage): UserMessage {
+function checkMessage(message: InputMessage, index: number): UserMessage {
   if (message?.role !== "user" || !Array.isArray(message.parts))
     throw new PawlError(
       "bad_input",
       "A message of the input must be { role: 'user', parts: […] }. A system prompt is an option of the agent.",
     );
-  return userMessage(message.parts.map(checkPart));
-}
-
-function checkPart(part: UserPart): UserPart {
-  if (part?.type === "text" && typeof part.text === "string") return part;
-  if (isFile(part)) return part;
-  throw notInput();
-}
-
-function isFile(part: unknown): part is FilePart {
-  if (typeof part !== "object" || part === null || !("type" in part) || part.type !== "file") return false;
-  return "mediaType" in part && typeof part.mediaType === "string" && "data" in part && typeof part.data === "string";
+  return userMessage(
+    message.parts.map((part, at) => checkPart(part, `Part ${at + 1} of message ${index + 1} of the input`)),
+  );
 }
 
 function notInput(): PawlError {
-  return new PawlError(
-    "bad_input",
-    "The input must be a text, parts ({ type: 'text', text } or { type: 'file', mediaType, data }), or user messages.",
-  );
+  return refused("The input", "must be a string, a list of parts, or a list of user messages");
 }

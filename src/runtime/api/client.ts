@@ -24,15 +24,8 @@ import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { checkedClock } from "../agent/checked-clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
-import {
-  checkRunId,
-  checkSkip,
-  type Input,
-  messagesOf,
-  postedBody,
-  type Sender,
-  type SteerOptions,
-} from "../agent/run-input.js";
+import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
+import { checkRunId, checkSkip, messagesOf, postedBody, type Sender, type SteerOptions } from "../agent/run-input.js";
 import type { ItemsOf, OneSessionOptions, StreamItem } from "../agent/stream-types.js";
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
@@ -49,6 +42,7 @@ import { lookIn } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { forkSession } from "./fork.js";
+import { createRedacting, type Redacting } from "./redact.js";
 import { createRenaming, type Renaming } from "./rename.js";
 import { createDataAccess, type DataAccess } from "./session-data.js";
 import type { SendOptions } from "./session-handle.js";
@@ -91,7 +85,7 @@ export type GivenAnswer = {
   readonly value?: Json;
 };
 
-type AnswersAndData = Answers & DataAccess & Renaming;
+type AnswersAndData = Answers & DataAccess & Renaming & Redacting;
 
 /** A session, for a process that carries nothing on. */
 export type ClientSession = AnswersAndData & {
@@ -186,9 +180,10 @@ function clientSession(id: string, place: Place): ClientSession {
     return posted.type === "posted" ? "said" : "duplicate";
   };
 
-  async function send(input: Input, options: PostOptions = {}) {
+  async function send(given: Input, options: PostOptions = {}) {
     checkPostedOptions(options);
     checkWords({ by: options.by });
+    const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { mode = "queue", runId = makeId(), agent, root, ...others } = options;
     const state = (await store.load(id))?.state ?? initialState;
     const begun = state.session ?? (await lookIn(store, id)).binding;
@@ -201,9 +196,10 @@ function clientSession(id: string, place: Place): ClientSession {
     return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
   }
 
-  async function steer(input: Input, options: SteerOptions & Sender = {}): Promise<void> {
+  async function steer(given: Input, options: SteerOptions & Sender = {}): Promise<void> {
     checkSteerOptions(options);
     checkWords({ by: options.by });
+    const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { skip, by } = options;
     const skipping = skip === undefined ? {} : { skip: checkSkip(skip, "steer") };
     const state = (await store.load(id))?.state ?? initialState;
@@ -234,6 +230,7 @@ function clientSession(id: string, place: Place): ClientSession {
     ...answering,
     ...createDataAccess(id, { store, makeId }, load, post),
     ...createRenaming({ makeId }, load, post),
+    ...createRedacting(id, { store, clock }),
     answerTo: async (callKey, questionId) => {
       await loadKnown(store, id);
       return freeze(await answerTo(store, id, callKey, questionId));

@@ -8,11 +8,13 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { PlainStopCondition } from "../../ports/stop-condition.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import type { History, HistoryOptions } from "../agent/history.js";
+import type { Input } from "../agent/input-parts.js";
 import type { ResumeOptions } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import type { Input, OutputOptions, Sender, StartOptions, SteerOptions } from "../agent/run-input.js";
+import type { OutputOptions, Sender, StartOptions, SteerOptions } from "../agent/run-input.js";
 import type { EventsOptions, FamilyItem, StreamItem } from "../agent/stream-types.js";
 import type { CompactMethod } from "./compaction.js";
+import type { Redacting } from "./redact.js";
 import type { Renaming } from "./rename.js";
 import type { DataAccess } from "./session-data.js";
 
@@ -42,7 +44,7 @@ export type SendOptions = Pick<
 } & Sender &
   SteerOptions;
 
-type AnswersAndData = Answers & DataAccess & Renaming;
+type AnswersAndData = Answers & DataAccess & Renaming & Redacting;
 
 /**
  * A handle of a session. Reading an unknown session throws a PawlError `no_session`.

@@ -9,7 +9,7 @@ import { readPromptBlob, specificationsIn } from "../work/prompt-blobs.js";
 
 /** Empty if the log names none, or if the store has lost them. @throws PawlError `store_failed` */
 export async function sessionTools(
-  store: Pick<Store, "read" | "getBlob">,
+  store: Pick<Store, "read" | "load" | "getBlob">,
   sessionId: string,
   state: State,
 ): Promise<readonly ToolSpecification[]> {

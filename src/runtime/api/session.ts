@@ -20,9 +20,10 @@ import {
 } from "../agent/check-run-options.js";
 import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/compiled-agent.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
+import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
-import { checkRunId, type Input, inputBody, sessionInfo } from "../agent/run-input.js";
+import { checkRunId, inputBody, sessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
 import { withOutput } from "../agent/structured-output.js";
 import { busyError, finishedError, throwNoSession } from "../log/driver-errors.js";
@@ -38,6 +39,7 @@ import { lookIn } from "./beginning.js";
 import { checkWords } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { createCompact } from "./compaction.js";
+import { createRedacting } from "./redact.js";
 import { createRenaming } from "./rename.js";
 import { refuseUnlessEntered, refuseUnlessNew, seededHistory, titleOfHistory } from "./seed.js";
 import { createDataAccess } from "./session-data.js";
@@ -75,12 +77,13 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     if (!isResting(await load())) throw busyError(id);
   }
 
-  async function send(input: Input, options: SendOptions = {}) {
+  async function send(given: Input, options: SendOptions = {}) {
     checkGraph(parts);
     checkSendOptions(options, parts);
     checkWords({ by: options.by });
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
+    const input = hasBlobs(given) ? await readBlobs(given) : given;
     const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
@@ -190,6 +193,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     ...answering,
     ...createDataAccess(id, parts, known, postChange),
     ...createRenaming(parts, known, postChange),
+    ...createRedacting(id, parts),
     compact: createCompact(id, {
       makeId,
       load: known,

@@ -8,8 +8,9 @@ import { checkGraph } from "../agent/agent-graph.js";
 import { checkStartOptions } from "../agent/check-run-options.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type CheckedHistory, checkHistory } from "../agent/history.js";
+import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions } from "../agent/local-run-options.js";
-import { type Input, inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
+import { inputBody, type OutputOptions, type StartOptions } from "../agent/run-input.js";
 import { withOutput } from "../agent/structured-output.js";
 import { runToResult } from "../session/deliver.js";
 import { type InterruptedRuns, noteInterrupted } from "../session/interrupted-runs.js";
@@ -56,12 +57,15 @@ export function startRun(
   checkGraph(parts);
   checkStartOptions(what, options, parts);
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
-  const body = inputBody(input, options, parts, runId, "queue");
+  const bodyOf = (read: Input) => inputBody(read, options, parts, runId, "queue");
+  // An input that is all there is checked at once.
+  const known = hasBlobs(input) ? undefined : bodyOf(input);
   const locals = compileLocalOptions(options);
   const shared = options.runId !== undefined;
   let history = historyIn(options);
   const begin = (subscription?: Subscription): Promise<RunResult> => {
     const act = async () => {
+      const body = known ?? (await readOrEnd(input, bodyOf, subscription));
       const message = { id: `run/${runId}`, at: parts.clock.now(), body };
       if (history !== undefined) {
         const seeded = await seedFor(history, live(sessionId), runId, subscription);
@@ -79,6 +83,20 @@ export function startRun(
     return locals === undefined ? act() : withOutput(sessionId, runId, locals, parts, act);
   };
   return { sessionId, runId, begin };
+}
+
+/** The body with the blobs of its input. A run that does not begin ends its subscription. @throws PawlError `bad_input` */
+async function readOrEnd<Body>(
+  input: Input,
+  bodyOf: (read: Input) => Body,
+  subscription: Subscription | undefined,
+): Promise<Body> {
+  try {
+    return bodyOf(await readBlobs(input));
+  } catch (error) {
+    if (subscription !== undefined) endSubscription(subscription);
+    throw error;
+  }
 }
 
 /** A history without messages is none. @throws PawlError `bad_input` */

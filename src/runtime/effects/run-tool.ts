@@ -17,6 +17,7 @@ import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
 import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
+import { StepError } from "../tools/step-error.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
 import { dropChanges } from "../work/data-changes.js";
@@ -86,6 +87,20 @@ function leftBehind(step: string): HookRecord {
   return { name: `tool step ${step}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
 }
 
+/** The model cannot help it that a tool asks without being durable: its author is told, by a `hook_failed` event and in traces. */
+function isMisuse(error: unknown): error is StepError {
+  try {
+    return error instanceof StepError && error.code === "not_durable";
+  } catch {
+    // A tool may throw an object that cannot even be looked at.
+    return false;
+  }
+}
+
+function misused(tool: string, { message }: StepError): HookRecord {
+  return { name: `tool ${tool}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
+}
+
 function triedAgain(
   { error }: { readonly error: unknown },
   effect: EffectOf<"run_tool">,
@@ -93,7 +108,7 @@ function triedAgain(
   context: EffectContext,
   cancellation: Cancellation,
 ): { readonly next: NextTry | undefined; readonly records: readonly HookRecord[] } {
-  const records: HookRecord[] = [];
+  const records: HookRecord[] = isMisuse(error) ? [misused(toolOf(record), error)] : [];
   const tool = context.parts.tools.get(toolOf(record))?.tool;
   return { next: nextTry(error, tool, effect, context, cancellation, records), records };
 }

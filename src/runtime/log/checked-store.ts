@@ -74,6 +74,7 @@ function delegating(store: Store): Store {
     renew: (leases, now, leaseMs) => store.renew(leases, now, leaseMs),
     release: (lease) => store.release(lease),
     commit: (lease, commit) => store.commit(lease, commit),
+    redact: (lease, redaction) => store.redact(lease, redaction),
     load: (sessionId) => store.load(sessionId),
     loadAt: (sessionId, seq) => store.loadAt(sessionId, seq),
     read: (sessionId, after, limit) => store.read(sessionId, after, limit),

@@ -5,6 +5,7 @@
  * 1. A kept transcript is never changed. A reader gets a copy, which shares the messages, and adds the entries that follow.
  * 2. It is used only if the log still has the entry after which it was kept: a session may have been deleted, and another one
  *    begun under its id.
+ *    Nor is it used if content was redacted since.
  * 3. Only conversations that begin with their log are kept: what a compaction leaves is short.
  * 4. A store keeps those of a few sessions, a few places each.
  */
@@ -16,7 +17,12 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Store } from "../../ports/store.js";
 
 /** A transcript after an entry. */
-type Kept = { readonly entry: Entry; readonly transcript: Transcript };
+type Kept = {
+  readonly entry: Entry;
+  readonly transcript: Transcript;
+  /** The last redaction by then: a later one may have changed what is kept. */
+  readonly redactedSeq: number | undefined;
+};
 
 /** By session: the one that was read last is the last one. */
 const keptIn = new WeakMap<object, Map<string, Kept[]>>();
@@ -41,11 +47,21 @@ function sessionsOf(store: object): Map<string, Kept[]> {
   return sessions;
 }
 
+/** The last redaction of a session whose transcripts are worth keeping. The state that a reader asks for may be older than it. */
+export async function redactedBefore(
+  store: Pick<Store, "load">,
+  sessionId: string,
+  state: State,
+): Promise<number | undefined> {
+  return isWorthKeeping(state) ? (await store.load(sessionId))?.state.redactedSeq : undefined;
+}
+
 /** A kept transcript at or before a state, as a copy; null if there is none. */
 export async function keptTranscript(
   store: Pick<Store, "read">,
   sessionId: string,
   state: State,
+  redactedSeq: number | undefined,
 ): Promise<{ readonly seq: number; readonly transcript: Transcript } | null> {
   const sessions = sessionsOf(store);
   const all = sessions.get(sessionId) ?? [];
@@ -53,7 +69,7 @@ export async function keptTranscript(
   if (found === undefined) return null;
   const { entry, transcript } = found;
   const now = await entryAt(store, sessionId, entry.seq);
-  if (JSON.stringify(now) !== JSON.stringify(entry)) {
+  if (found.redactedSeq !== redactedSeq || JSON.stringify(now) !== JSON.stringify(entry)) {
     sessions.delete(sessionId);
     return null;
   }
@@ -62,15 +78,26 @@ export async function keptTranscript(
   return { seq: entry.seq, transcript: copyTranscript(transcript) };
 }
 
-/** Keeps a copy of a transcript after an entry, if that is a place to keep one. @param state where the reader stops */
-export function keepTranscript(store: object, sessionId: string, state: State, entry: Entry, read: Transcript): void {
+/**
+ * Keeps a copy of a transcript after an entry, if that is a place to keep one.
+ * @param state where the reader stops
+ * @param redactedSeq what `redactedBefore` gave before the log was read
+ */
+export function keepTranscript(
+  store: object,
+  sessionId: string,
+  state: State,
+  entry: Entry,
+  read: Transcript,
+  redactedSeq: number | undefined,
+): void {
   const isEnd = entry.seq === state.seq;
   if (!isWorthKeeping(state) || !(isEnd || isOnGrid(entry, state))) return;
   const sessions = sessionsOf(store);
   const all = sessions.get(sessionId) ?? [];
   const near = isEnd ? nearEntries : 0;
   if (all.some(({ entry: { seq } }) => seq <= entry.seq && seq + near >= entry.seq)) return;
-  const kept = [...placesToKeep(all, state), { entry, transcript: copyTranscript(read) }];
+  const kept = [...placesToKeep(all, state), { entry, transcript: copyTranscript(read), redactedSeq }];
   kept.sort((a, b) => a.entry.seq - b.entry.seq);
   sessions.delete(sessionId);
   sessions.set(sessionId, kept);

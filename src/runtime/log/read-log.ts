@@ -18,7 +18,7 @@ import type { Store } from "../../ports/store.js";
 import { type CommittedEntry, sentCall } from "./committed-entry.js";
 import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
 import { appendFrozen } from "./frozen-transcript.js";
-import { keepTranscript, keptTranscript } from "./kept-transcripts.js";
+import { keepTranscript, keptTranscript, redactedBefore } from "./kept-transcripts.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
 import { grown, type LogStore, pageSizes, readEntries } from "./read-entries.js";
 import { dataBefore } from "./session-data.js";
@@ -45,19 +45,20 @@ export async function loadTranscript(
 
 /** The same, for anyone who only reads: a long conversation is read from a place near the state, if this process has read it before. */
 export async function readTranscript(
-  store: Pick<Store, "read" | "getBlob">,
+  store: Pick<Store, "read" | "load" | "getBlob">,
   sessionId: string,
   state: State,
 ): Promise<Transcript> {
   if (state.context.readFrom > 1 || state.context.dataBlob !== undefined)
     return loadTranscript(store, sessionId, state);
-  const { seq, transcript } = (await keptTranscript(store, sessionId, state)) ?? {
+  const redactedSeq = await redactedBefore(store, sessionId, state);
+  const { seq, transcript } = (await keptTranscript(store, sessionId, state, redactedSeq)) ?? {
     seq: 0,
     transcript: createTranscript(),
   };
   for await (const entry of readEntries(store, sessionId, seq, state.seq)) {
     appendFrozen(transcript, entry);
-    keepTranscript(store, sessionId, state, entry, transcript);
+    keepTranscript(store, sessionId, state, entry, transcript, redactedSeq);
   }
   return transcript;
 }

@@ -6,8 +6,9 @@
  */
 
 import { aList, checkOptions, type OptionTable } from "../../check-options.js";
-import { skeletonOf } from "../../core/data/escapes.js";
-import type { Json } from "../../core/data/message.js";
+import { createMask, mapStrings, mask } from "../../core/data/mask.js";
+import type { FilePart, Json, ToolOutput, UserPart } from "../../core/data/message.js";
+import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
 
 /** Returns a text without its secrets. */
 export type Redact = (text: string) => string;
@@ -24,9 +25,6 @@ export type RedactOptions = {
 };
 
 const redactRules: OptionTable<RedactOptions> = { values: aList, shapes: aList };
-
-const mask = "[redacted]";
-const shortestValue = 6;
 
 /**
  * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No
@@ -61,41 +59,14 @@ const mayHoldKnown =
 export function createRedaction(options: RedactOptions = {}): Redact {
   checkOptions("createRedaction()", redactRules, options);
   const { values = [], shapes = [] } = options;
-  const secrets = values.filter((value) => value.length >= shortestValue).sort((a, b) => b.length - a.length);
-  const skeletons = secrets.map((secret) => skeletonOf(secret).text).filter(({ length }) => length >= shortestValue);
+  const masked = createMask(values);
   return (text) => {
-    let shown = text;
-    for (const secret of secrets) shown = shown.replaceAll(secret, mask);
-    // Without a backslash, nothing in the text is escaped.
-    if (skeletons.length > 0 && shown.includes("\\")) shown = maskEscaped(shown, skeletons);
+    let shown = masked(text);
     for (const shape of shapes) shown = shown.replace(shape, mask);
     if (mayHoldKnown.test(shown))
       for (const shape of knownShapes) shown = shown.replace(shape, (_whole, prefix: string) => `${prefix}${mask}`);
     return shown;
   };
-}
-
-/** Masks secrets in whatever way JSON has escaped them. */
-function maskEscaped(text: string, secrets: readonly string[]): string {
-  const { text: skeleton, starts } = skeletonOf(text);
-  const found = secrets.flatMap((secret) => placesOf(secret, skeleton)).sort((a, b) => a.from - b.from);
-  const pieces: string[] = [];
-  let end = 0;
-  for (const { from, to } of found) {
-    // Secrets may overlap: the rest of the later one is masked with the earlier one.
-    if (from >= end) pieces.push(text.slice(starts[end], starts[from]), mask);
-    end = Math.max(end, to);
-  }
-  return end === 0 ? text : pieces.join("") + text.slice(starts[end]);
-}
-
-type Place = { readonly from: number; readonly to: number };
-
-function placesOf(secret: string, skeleton: string): readonly Place[] {
-  const places: Place[] = [];
-  for (let from = skeleton.indexOf(secret); from !== -1; from = skeleton.indexOf(secret, from + secret.length))
-    places.push({ from, to: from + secret.length });
-  return places;
 }
 
 /** A redaction may be the author's code: if it throws or returns no text, the whole text is masked. */
@@ -110,10 +81,43 @@ export function guarded(redact: Redact): Redact {
   };
 }
 
-/** A copy in which all texts and all keys are redacted. */
+/** A copy in which all strings and all keys are redacted. */
 export function redactJson(value: Json, redact: Redact): Json {
-  if (typeof value === "string") return redact(value);
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map((one) => redactJson(one, redact));
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [redact(key), redactJson(one, redact)]));
+  return mapStrings(value, redact);
+}
+
+/**
+ * The same output without its secrets: its text, all strings and keys of its data, and text files in it. Other files stay as they are: a
+ * secret in a picture is not seen.
+ *
+ * @example
+ * ```ts
+ * const redact = createRedaction({ values: [process.env.BANK_TOKEN ?? ""] });
+ * const mask: Hook = { name: "mask", onFailure: "closed", afterToolCall: ({ output }) => ({ output: redactOutput(output, redact) }) };
+ * ```
+ */
+export function redactOutput(output: ToolOutput, redact: Redact): ToolOutput {
+  switch (output.type) {
+    case "text":
+      return { ...output, text: redact(output.text) };
+    case "json":
+      return { ...output, value: redactJson(output.value, redact) };
+    case "content":
+      return { ...output, parts: output.parts.map((part) => redactPart(part, redact)) };
+  }
+}
+
+function redactPart(part: UserPart, redact: Redact): UserPart {
+  if (part.type === "text") return { ...part, text: redact(part.text) };
+  const filename = part.filename === undefined ? {} : { filename: redact(part.filename) };
+  if (!isTextFile(part)) return { ...part, ...filename };
+  const text = new TextDecoder().decode(bytesOfBase64(part.data));
+  const shown = redact(text);
+  // Bytes that are no UTF-8 stay as they are unless something in them is masked.
+  return { ...part, ...filename, ...(shown === text ? {} : { data: base64Of(new TextEncoder().encode(shown)) }) };
+}
+
+function isTextFile({ mediaType, data }: FilePart): boolean {
+  const isText = /^text\/|^application\/(?:[\w.-]{1,50}\+)?(?:json|xml|yaml)\b/i.test(mediaType);
+  return isText && !/^(?:https?|blob):/i.test(data.slice(0, 8));
 }

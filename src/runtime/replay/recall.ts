@@ -189,6 +189,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       case "history_added":
       case "data_changed":
       case "session_changed":
+      case "content_redacted":
       case "run_started":
       case "run_queued":
       case "compaction_requested":

@@ -5,7 +5,9 @@
  * 2. Every entry must be possible in the state before it, and must be the entry that the present code would write
  *    there.
  * 3. An immediate consequence must be the next entry, and no consequence may be missing at the end of the log.
- * 4. The first difference ends the replay: the entries after it would be different anyway.
+ * 4. What the present code would have made of words that were redacted cannot be known: from the first redacted entry on, entries are
+ *    only checked to be possible.
+ * 5. The first difference ends the replay: the entries after it would be different anyway.
  */
 
 import { differenceText, firstDifference } from "../../core/data/difference.js";
@@ -42,15 +44,19 @@ export async function replaySession(
   const transcript = createTranscript();
   let state: State = initialState;
   let entries = 0;
+  let redactedFrom: number | undefined;
   const replayWith = (difference: Finding | undefined): Replay => ({
     sessionId,
     entries,
     sessions: 1,
     difference: difference === undefined ? null : { sessionId, ...difference },
+    ...(redactedFrom === undefined ? {} : { redactedFrom }),
   });
 
   for await (const entry of readEntries(parts.store, sessionId, 0)) {
-    const difference = await differenceAt(entry, state, transcript, recall, prompt);
+    if (entry.event.redacted !== undefined) redactedFrom ??= entry.seq;
+    const known = redactedFrom === undefined ? recall : recorded;
+    const difference = await differenceAt(entry, state, transcript, known, prompt);
     if (difference !== undefined) return replayWith(difference);
     noteChild(entry, state, parts, children);
     state = transition(state, entry.event);
@@ -61,6 +67,9 @@ export async function replaySession(
   if (difference !== undefined) return replayWith(difference);
   return withChildren(replayWith(undefined), children, parts, options);
 }
+
+/** Every entry counts as it was recorded. */
+const recorded: Recall = { presentEvent: async () => undefined };
 
 type Prompt = Required<ReplayOptions>["prompt"];
 type Finding = Omit<ReplayDifference, "sessionId">;
@@ -88,7 +97,7 @@ function compared(seq: number, recorded: Event, present: EventBody, prompt: Prom
 
 /** The part of an event that follows from the log and the code. Times, random values and the agent's hooks do not. */
 function comparable(event: Event | EventBody, prompt: Prompt): object {
-  const { at: _, timing: __, hooks: ___, ...rest } = { at: 0, timing: undefined, ...event };
+  const { at: _, timing: __, hooks: ___, redacted: ____, ...rest } = { at: 0, timing: undefined, ...event };
   switch (rest.type) {
     case "prepared": {
       // Replay takes the texts of context sources from the recording.

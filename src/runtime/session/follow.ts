@@ -60,14 +60,18 @@ export function followLog(options: FollowOptions): Following {
   async function read(): Promise<void> {
     state = (await store.load(sessionId))?.state ?? initialState;
     if (state.seq <= told) return;
+    let isVoid = false;
     follower ??= await openFollower(store, sessionId, told);
     for await (const entry of readEntries(store, sessionId, follower.state.seq)) {
       const events = await followEntry(follower, entry);
       if (stopped) return;
       if (entry.seq > told) options.onEvents(entry.seq, events);
       told = Math.max(told, entry.seq);
+      // What it has read of the entries before has other words now.
+      if (entry.event.type === "content_redacted") isVoid = true;
     }
     if (follower.state.seq > state.seq) state = follower.state;
+    if (isVoid) follower = null;
   }
 
   async function isDue(): Promise<boolean> {

@@ -31,16 +31,6 @@ export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> 
 
 /** @throws PawlError `bad_configuration`, whose message names the tool */
 export function compileTool(tool: AnyTool): CompiledTool {
-  if (typeof tool.name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(tool.name))
-    throw new PawlError(
-      "bad_configuration",
-      `A tool cannot be named ${JSON.stringify(tool.name)}. Use 1 to 64 letters, digits, "_" and "-", which every provider accepts.`,
-    );
-  if (typeof tool.description !== "string")
-    throw new PawlError(
-      "bad_configuration",
-      `The tool "${tool.name}" has no description. Say what it does and when to use it.`,
-    );
   checkTool(`The tool "${tool.name}"`, tool);
   checkRepeatable(tool);
   try {

@@ -80,7 +80,47 @@ function compileAny(schema: InputSchema<unknown>, asSchema = asInputSchema): Com
   if (isAiSdkSchema(schema)) return compileAiSdkSchema(schema, asSchema);
   if (typeof schema === "function" || "_zod" in schema || "_def" in schema)
     throw unusable("it is neither a Standard Schema nor a JSON Schema");
+  const record = recordOfSchemas(schema);
+  if (record !== null) throw unusable(record);
   return compileJsonSchema(schema, asSchema);
+}
+
+/**
+ * Why an object that is meant as a JSON Schema is none; null if it may be one. MCP's SDK takes a record of schemas, and as a JSON Schema
+ * every member of it would be an unknown keyword: any input would pass.
+ */
+function recordOfSchemas(schema: object): string | null {
+  for (const [where, members] of [
+    ["it", schema] as const,
+    ["its member `properties`", propertiesOf(schema)] as const,
+  ]) {
+    const found = Object.entries(members).find(([, member]) => isLibrarySchema(member));
+    if (found === undefined) continue;
+    const [name, member] = found;
+    return `${where} is a record with the schema of ${JSON.stringify(name.slice(0, 100))}, not a schema itself: wrap it in ${wrapperOf(member)}`;
+  }
+  return null;
+}
+
+function propertiesOf(schema: object): object {
+  const properties = "properties" in schema ? schema.properties : undefined;
+  return typeof properties === "object" && properties !== null ? properties : {};
+}
+
+function isLibrarySchema(value: unknown): boolean {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return "~standard" in value || "_zod" in value || "_def" in value;
+}
+
+function wrapperOf(member: unknown): string {
+  const vendor = typeof member === "object" || typeof member === "function" ? vendorOf(member as object) : "";
+  if (vendor === "valibot") return "v.object({ … })";
+  return vendor === "arktype" ? "type({ … })" : "z.object({ … })";
+}
+
+function vendorOf(schema: object): unknown {
+  const standard = "~standard" in schema ? schema["~standard"] : undefined;
+  return typeof standard === "object" && standard !== null && "vendor" in standard ? standard.vendor : "";
 }
 
 type AsSchema = typeof asInputSchema;

@@ -98,6 +98,27 @@ export const sessionRoutes: readonly Route[] = [
     },
   },
   {
+    method: "POST",
+    path: "/v1/sessions/:id/redactions",
+    action: "redact",
+    scope: "admin",
+    ofSession: true,
+    about:
+      "Takes content out of a session at rest: texts wherever they are (also in the sessions that its calls began), or all content of entries or calls. Its readers see `[redacted]` instead, at the same cursors.",
+    body: objectOf({
+      text: json("A text of at least 6 characters, or a list of texts."),
+      seq: json("The number of an entry, or a list of numbers."),
+      callKey: json("The key of a tool call, or a list of keys."),
+      note: text("Why. The log keeps it.", 10_000),
+    }),
+    gives: { 200: "{ sessionId, seq, entries, blobs, children }: `seq` is null if there was nothing to remove" },
+    answers: { 200: answers.redaction },
+    async handle(asked, context) {
+      const { session } = await sessionFor(context, asked.principal, "redact", asked.params.id ?? "");
+      return { status: 200, json: await session.redact({ ...asked.body, by: asked.principal.id }) };
+    },
+  },
+  {
     method: "GET",
     path: "/v1/sessions/:id/messages",
     action: "read",

@@ -16,6 +16,7 @@ import type {
   CommitResult,
   Lease,
   PostResult,
+  Redaction,
   ReleaseResult,
   Store,
   StoreProblem,
@@ -80,6 +81,7 @@ export function createMemoryStore(): Store {
       leases.filter((lease) => !renew(find(lease.sessionId), lease, now, leaseMs)).map((lease) => lease.sessionId),
     release: async (lease) => release(find(lease.sessionId), lease),
     commit: async (lease, commit) => append(memory, find(lease.sessionId), lease, commit),
+    redact: async (lease, redaction) => redact(memory, find(lease.sessionId), lease, redaction),
     load: async (sessionId) => {
       const session = find(sessionId);
       return session === undefined || session.state === null
@@ -226,6 +228,21 @@ function append(memory: Memory, session: Session | undefined, lease: Lease, comm
   if (commit.release === true) session.hold = null;
   memory.watchers.notify({ sessionId: session.sessionId, in: "log" });
   return { type: "ok", seq: session.log.length };
+}
+
+function redact(memory: Memory, session: Session | undefined, lease: Lease, redaction: Redaction): CommitResult {
+  const { commit, entries, state, removes } = redaction;
+  const result = append(memory, session, lease, commit);
+  if (result.type !== "ok" || session === undefined) return result;
+  for (const { seq, event } of entries) if (seq <= commit.expectedSeq) session.log[seq - 1] = event;
+  for (const [index, kept] of session.states.entries()) session.states[index] = state(kept);
+  if (session.state !== null) session.state = state(session.state);
+  for (const [hash, blob] of session.blobs)
+    if (removes(hash, blob.bytes)) {
+      session.blobs.delete(hash);
+      disown(memory, blob);
+    }
+  return result;
 }
 
 function leftAfter(inbox: ReadonlyMap<string, InboxMessage>, consume: readonly string[]): boolean {

@@ -76,7 +76,8 @@ export function createCommitting(db: Database, busyMs: number): Committing {
   };
 }
 
-function encoded(
+/** The parameters of `append`. */
+export function encoded(
   { sessionId, epoch, holder }: Lease,
   commit: Commit,
 ): { readonly row: Row; readonly eventsSum: number } {
@@ -133,7 +134,7 @@ function storable(text: string | undefined): string | null {
   return text === undefined ? null : text.replaceAll("\0", "\uFFFD");
 }
 
-type Outcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
+export type Outcome = { readonly outcome: string; readonly tail: number | null; readonly message: string | null };
 
 async function sendGroup(db: Database, group: readonly Job[], busyMs: number): Promise<void> {
   // Sessions are locked in one order, so that two groups cannot wait for each other.
@@ -170,7 +171,7 @@ async function append({ query, statements }: Database, jobs: readonly Job[]): Pr
   return (await query(statements.appendAll, columns)).rows as readonly Outcome[];
 }
 
-function resultOf(row: Outcome | undefined): CommitResult {
+export function resultOf(row: Outcome | undefined): CommitResult {
   switch (row?.outcome) {
     case "ok":
       return { type: "ok", seq: row.tail ?? 0 };
@@ -215,7 +216,10 @@ type Fate = { readonly appended: boolean; readonly released: boolean };
  * A commit is known by its events. One without events does nothing if it is done twice, except for its release: that is known by the
  * session's row.
  */
-async function isWritten({ query, statements }: Database, { lease, commit, eventsSum }: Job): Promise<boolean> {
+export async function isWritten(
+  { query, statements }: Database,
+  { lease, commit, eventsSum }: Pick<Job, "lease" | "commit" | "eventsSum">,
+): Promise<boolean> {
   const { sessionId, epoch } = lease;
   const last = commit.expectedSeq + commit.events.length;
   const { rows } = await query(statements.fate, [sessionId, last, epoch, eventsSum]);

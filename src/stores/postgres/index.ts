@@ -17,6 +17,7 @@ import { prepareTables } from "./migrate.js";
 import { patiently } from "./patience.js";
 import { openListening, ownListening } from "./pool.js";
 import * as reads from "./reads.js";
+import { prepare, redact } from "./redact.js";
 import * as sessions from "./sessions.js";
 import { createStatements } from "./statements.js";
 import { verify } from "./verify.js";
@@ -141,6 +142,13 @@ function assemble(db: Database, { watchers, watch, busyMs, connected }: Assembly
       } catch (error) {
         throw storeFailure(error, db.file);
       }
+    },
+    redact: async (lease, redaction): Promise<CommitResult> => {
+      const { sessionId } = lease;
+      const prepared = await run(() => prepare(db, sessionId, redaction));
+      const result = await run((isAgain) => redact(db, lease, redaction, prepared, isAgain));
+      if (result.type === "ok") watch.tell({ sessionId, in: "log", key: String(result.seq) });
+      return result;
     },
     load: (sessionId) => run(() => reads.loadAt(db, sessionId, Number.MAX_SAFE_INTEGER)),
     loadAt: (sessionId, seq) => run(() => reads.loadAt(db, sessionId, seq)),

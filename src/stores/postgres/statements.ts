@@ -43,6 +43,10 @@ function writing(s: string) {
   const columns = appendTypes.map((_, index) => `c${index + 1}`).join(", ");
   const arrays = appendTypes.map((type, index) => `$${index + 1}::${type}[]`).join(", ");
   const values = appendTypes.map((type, index) => `$${index + 1}::${type}`).join(", ");
+  const columnCount = appendTypes.length;
+  const redacted = ["bigint", "text", "bigint", "text", "bigint"]
+    .map((type, index) => `$${columnCount + index + 1}::${type}[]`)
+    .join(", ");
   return {
     claim: `SELECT outcome, new_epoch::float8 AS epoch, by_holder AS holder, left_ms AS "leftMs", seq::float8 AS seq, v, state,
       state_sum::float8 AS "stateSum" FROM ${s}.claim($1::text, $2::text, $3::float8, $4::float8, $5::text)`,
@@ -61,6 +65,18 @@ function writing(s: string) {
           AND c.events_sum = $4::bigint) AS appended,
         s.epoch = $3::bigint AND s.holder IS NULL AS released
       FROM ${s}.sessions s WHERE s.name = $1::text`,
+    // Rows are deleted and inserted, because a role of the store has no right to update them. The rows that are inserted depend on
+    // those that were deleted, and these on the outcome: nothing happens before it is known that the lease holds.
+    redact: `WITH a AS MATERIALIZED (SELECT outcome, tail, message FROM ${s}.append(${values})),
+        o AS (SELECT s.id FROM ${s}.sessions s, a WHERE s.name = $1::text AND a.outcome = 'ok'),
+        r AS (SELECT * FROM unnest(${redacted}) AS r(seq, events, events_sum, state, state_sum)),
+        gone AS (DELETE FROM ${s}.commits c USING o, r WHERE c.session = o.id AND c.seq = r.seq
+          RETURNING c.session, c.seq, c.v, c.status, c.at, c.epoch),
+        replaced AS (INSERT INTO ${s}.commits (session, seq, v, status, at, epoch, events, events_sum, state, state_sum)
+          SELECT g.session, g.seq, g.v, g.status, g.at, g.epoch, r.events, r.events_sum, r.state, r.state_sum
+          FROM gone g JOIN r ON r.seq = g.seq ORDER BY g.seq),
+        blobs_gone AS (DELETE FROM ${s}.blobs b USING o WHERE b.session = o.id AND b.hash = ANY($${columnCount + 6}::text[]))
+      SELECT outcome, tail::float8 AS tail, message FROM a`,
     post: `SELECT ${s}.post($1::text, $2::text, $3::float8, $4::text, $5::bigint, $6::boolean) AS posted`,
     putBlob: `SELECT ${s}.put_blob($1::text, $2::text, $3::bytea) AS kept`,
     blob: `SELECT b.bytes FROM ${s}.blobs b JOIN ${s}.sessions s ON s.id = b.session WHERE s.name = $1::text AND b.hash = $2::text`,
@@ -73,6 +89,11 @@ function reading(s: string) {
     stateAt: `SELECT seq::float8 AS seq, v, state, state_sum::float8 AS "stateSum" FROM ${s}.state_at($1::text, $2::bigint)`,
     rowsAfter: `SELECT c.seq::float8 AS seq, c.v, c.events, c.events_sum::float8 AS "eventsSum" FROM ${s}.commits c
       JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq > $2::bigint ORDER BY c.seq LIMIT $3::bigint`,
+    redactable: `SELECT c.seq::float8 AS seq, c.v, c.events, c.events_sum::float8 AS "eventsSum", c.state,
+        c.state_sum::float8 AS "stateSum" FROM ${s}.commits c
+      JOIN ${s}.sessions s ON s.id = c.session WHERE s.name = $1::text AND c.seq > $2::bigint ORDER BY c.seq LIMIT $3::bigint`,
+    blobOfAfter: `SELECT b.hash, b.bytes FROM ${s}.blobs b JOIN ${s}.sessions s ON s.id = b.session
+      WHERE s.name = $1::text AND b.hash > $2::text ORDER BY b.hash LIMIT 1`,
     inbox: `SELECT body, body_sum::float8 AS "bodySum" FROM ${s}.inbox_of($1::text)`,
     messageIds: `SELECT m.id FROM ${s}.messages m JOIN ${s}.sessions s ON s.id = m.session
       WHERE s.name = $1::text AND m.id > $2::text ORDER BY m.id LIMIT $3::bigint`,

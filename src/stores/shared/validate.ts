@@ -57,6 +57,7 @@ const eventFields: { readonly [Type in EventType]: Fields } = {
   history_added: { messages: "array", source: "string" },
   data_changed: { patch: "object" },
   session_changed: {},
+  content_redacted: { entries: "array" },
   rules_changed: {},
   compaction_requested: {},
   process_started: { processId: "string", callKey: "string", pid: "number", startedAt: "number" },

@@ -11,6 +11,8 @@ import { inTransaction, type SqliteHandle } from "./driver.js";
 export type Checkpoints = {
   /** Call it after each transaction with the approximate number of pages written; makes a checkpoint if one is due. */
   readonly wrote: (pages: number) => void;
+  /** Makes a checkpoint now. Throws if another process writes. */
+  readonly now: () => void;
   /** Makes a last checkpoint, so that the file has everything; `libsql` makes none when it closes. */
   readonly close: () => void;
 };
@@ -19,7 +21,7 @@ export type Checkpoints = {
 const pagesBetween = 1000;
 const pageBytes = 4096;
 
-export const noCheckpoints: Checkpoints = { wrote: () => {}, close: () => {} };
+export const noCheckpoints: Checkpoints = { wrote: () => {}, now: () => {}, close: () => {} };
 
 /** @param second a connection to the same file that is used for checkpoints alone; `close` closes it */
 export function createCheckpoints(writer: SqliteHandle, second: SqliteHandle, file: string): Checkpoints {
@@ -28,16 +30,21 @@ export function createCheckpoints(writer: SqliteHandle, second: SqliteHandle, fi
   // Pages that other processes left in the log count too.
   let pages = logPages(file);
 
+  function now(): void {
+    inTransaction(writer, "guard", () => second.exec("PRAGMA wal_checkpoint(PASSIVE)"));
+    pages = 0;
+  }
+
   function checkpoint(): void {
     try {
-      inTransaction(writer, "guard", () => second.exec("PRAGMA wal_checkpoint(PASSIVE)"));
-      pages = 0;
+      now();
     } catch {
       // Nothing is lost: everything is in the log. If the cause stays, the next write fails and tells it.
     }
   }
 
   return {
+    now,
     wrote(count) {
       pages += count;
       if (pages >= pagesBetween) checkpoint();

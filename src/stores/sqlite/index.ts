@@ -18,6 +18,7 @@ import { createFile, fileOf, prepareFile, protectFiles, type Synchronous } from 
 import { createIdentityCheck, noIdentityCheck } from "./identity.js";
 import { createTransactions, type Transactions, whileBusy } from "./queue.js";
 import * as reads from "./reads.js";
+import { createScrubbing, isScrubbingDue, noScrubbing, prepare, redact, type Scrubbing } from "./redact.js";
 import { prepareStatements } from "./schema.js";
 import * as sessions from "./sessions.js";
 import { verify } from "./verify.js";
@@ -81,7 +82,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     const checkIdentity = isFile ? createIdentityCheck(file) : noIdentityCheck;
     const transactions = createTransactions({ handle, file, busyMs, checkpoints, checkIdentity });
-    return assemble(db, transactions, pollMs, () => {
+    const scrubbing = isFile ? createScrubbing(handle, file, needsGuard ? checkpoints.now : null) : noScrubbing;
+    if (isFile && isScrubbingDue(file)) await scrubbing.scrub();
+    return assemble(db, transactions, pollMs, scrubbing, () => {
       checkpoints.close();
       if (isOurs) handle.close();
     });
@@ -133,7 +136,13 @@ async function open(options: SqliteOptions): Promise<Opened> {
   }
 }
 
-function assemble(db: sessions.Database, transactions: Transactions, pollMs: number, closeHandle: () => void): Store {
+function assemble(
+  db: sessions.Database,
+  transactions: Transactions,
+  pollMs: number,
+  scrubbing: Scrubbing,
+  closeHandle: () => void,
+): Store {
   const { file } = db;
   const watchers = createWatchers();
   const polling = createPolling(db, watchers, transactions.readNow, pollMs);
@@ -171,6 +180,17 @@ function assemble(db: sessions.Database, transactions: Transactions, pollMs: num
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
       if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, in: "log" });
+      return result;
+    },
+    redact: async (lease, redaction): Promise<CommitResult> => {
+      const { sessionId } = lease;
+      const prepared = await prepare(db, read, sessionId, redaction);
+      const encoded = sessions.encode(sessionId, redaction.commit);
+      scrubbing.note();
+      const result = await writeOrBusy(() => redact(db, lease, redaction, prepared, encoded));
+      // Also if nothing was written: an earlier redaction may have been cut short.
+      await scrubbing.scrub();
+      if (result.type === "ok") watchers.notify({ sessionId, in: "log" });
       return result;
     },
     load: (sessionId) => read(() => reads.load(db, sessionId)),

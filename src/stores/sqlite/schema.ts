@@ -170,6 +170,9 @@ export const statements = {
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
   rowAfter: `SELECT seq, ${bytes("status", "events", "state")}, ${numbers("v", "at", "events_sum", "state_sum")} FROM commits
     WHERE session = ? AND seq > ? ORDER BY seq LIMIT 1`,
+  redactable: `SELECT seq, ${bytes("events", "state")}, ${numbers("v", "events_sum", "state_sum")} FROM commits
+    WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
+  replace: "UPDATE commits SET events = ?, events_sum = ?, state = ?, state_sum = ? WHERE session = ? AND seq = ?",
   newestFormat: `SELECT ${numbers("v")} FROM commits ORDER BY number DESC LIMIT 1`,
 
   take: "INSERT INTO messages (session, id, at, body, body_sum) VALUES (?, ?, ?, ?, ?)",
@@ -184,6 +187,7 @@ export const statements = {
   hasBlob: "SELECT 1 FROM blobs WHERE session = ? AND hash = ?",
   blobAfter: `SELECT ${bytes("hash", "bytes")} FROM blobs WHERE session = ? AND blobs.hash > ? ORDER BY blobs.hash LIMIT 1`,
 
+  dropBlob: "DELETE FROM blobs WHERE session = ? AND hash = ?",
   dropCommits: "DELETE FROM commits WHERE session = ?",
   dropMessages: "DELETE FROM messages WHERE session = ?",
   dropBlobs: "DELETE FROM blobs WHERE session = ?",

@@ -58,6 +58,7 @@ export function storeOf(world: World, process: () => Process): Store {
         return result;
       });
     },
+    redact: (lease, redaction) => request("redact", () => store.redact(lease, redaction)),
     load: (sessionId) => look(world, process(), "load", () => store.load(sessionId)),
     loadAt: (sessionId, seq) => look(world, process(), "loadAt", () => store.loadAt(sessionId, seq)),
     read: (sessionId, after, limit) => look(world, process(), "read", () => store.read(sessionId, after, limit)),

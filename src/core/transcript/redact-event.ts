@@ -1,0 +1,188 @@
+/**
+ * Replaces content in what a log holds: the words of people, models and tools, and nothing that the machine goes by.
+ *
+ * 1. The shape stays: as many parts, calls and messages as before, so an entry gives as many public events as before.
+ * 2. Ids, names of tools, states and hashes are not content. Hashes and blobs of content that changed are replaced by
+ *    those of the new content, so that a log stays consistent with itself.
+ * 3. A part that changed loses its provider's metadata: a signature or an id there stands for the words that are gone.
+ */
+import type { Json, Message } from "../data/message.js";
+import type { Event } from "../machine/event.js";
+import type { State } from "../machine/state.js";
+import { blobScheme } from "./blob-references.js";
+
+/** The blob in place of another one. */
+export type NewBlob = {
+  readonly hash: string;
+  readonly bytes: number;
+  /** Nothing of the former blob is left: a file of which it was the content cannot stay a file. */
+  readonly isMark: boolean;
+};
+
+/** How content is replaced. */
+export type Replacement = {
+  /** Text of a person, a model or a tool. `field` is its name in the log. */
+  readonly text: (text: string, field: string) => string;
+  /** Data of any shape: the input of a call, a result, a value. `field` is its name in the log. */
+  readonly json: (value: Json, field: string) => Json;
+  /** The base64 of a file; null if the file cannot stay. */
+  readonly file: (data: string) => string | null;
+  /** Whether no file stays, whatever is in it. */
+  readonly allFiles: boolean;
+  /** What stands in place of a file that cannot stay: text, and the same as base64. */
+  readonly mark: { readonly text: string; readonly base64: string };
+  /** The blobs that were replaced, by their hash. */
+  readonly blobs: ReadonlyMap<string, NewBlob>;
+  /** The hashes of inputs that were replaced. A change of an input adds to it. */
+  readonly hashes: Map<string, string>;
+  readonly hashInput: (input: Json) => string;
+};
+
+type Plain = { readonly [field: string]: Json };
+
+/** Fields whose strings are content, wherever they are. */
+const contentFields: ReadonlySet<string> = new Set([
+  ...["text", "message", "note", "title", "keep", "summary", "question", "problem", "systemPrompt", "filename", "url"],
+  ...["invalid", "description", "warnings", "retained", "stopSequences", "cause", "unset"],
+]);
+/** Fields that hold data of any shape. */
+const freeFields: ReadonlySet<string> = new Set(["value", "set", "providerMetadata", "providerOptions", "schema"]);
+
+/**
+ * The same event with other content; the same object if nothing changed.
+ * @param callPosition only this call of the message, counted from 1 as in a call key
+ */
+export function redactEvent(event: Event, how: Replacement, callPosition?: number): Event {
+  const plain = event as unknown as Plain;
+  const walked: Walk = { how, parent: event.type, role: "" };
+  if (callPosition === undefined || event.type !== "model_finished")
+    return walkObject(plain, walked) as unknown as Event;
+  const message = plain.message as Plain;
+  const parts = onlyCall(message.parts as readonly Plain[], callPosition, { ...walked, role: "assistant" });
+  return parts === message.parts ? event : ({ ...plain, message: { ...message, parts } } as unknown as Event);
+}
+
+/** The same for a message that a blob holds. */
+export function redactMessage(message: Message, how: Replacement): Message {
+  return walkObject(message as unknown as Plain, { how, parent: "message", role: "" }) as unknown as Message;
+}
+
+/** The same state with other content; the same object if nothing changed. */
+export function redactState(state: State, how: Replacement): State {
+  return walkObject(state as unknown as Plain, { how, parent: "state", role: "" }) as unknown as State;
+}
+
+type Walk = {
+  readonly how: Replacement;
+  /** The field of the object, or the type of the event. */
+  readonly parent: string;
+  /** Of the message around it; empty outside of messages. */
+  readonly role: string;
+};
+
+function walk(value: Json, field: string, walked: Walk): Json {
+  if (typeof value === "string") return walkString(value, field, walked);
+  if (typeof value !== "object" || value === null) return value;
+  if (isFree(field, walked.parent)) return walked.how.json(value, field);
+  if (!Array.isArray(value)) return walkObject(value as Plain, { ...walked, parent: field });
+  return unlessSame(
+    value,
+    (value as readonly Json[]).map((one) =>
+      typeof one === "string" ? walkString(one, field, walked) : walk(one, field, walked),
+    ),
+  );
+}
+
+/** An array or an object is a copy only if one of its members is another one. */
+function unlessSame<Values extends readonly Json[]>(before: Values, after: readonly Json[]): readonly Json[] {
+  return after.every((one, index) => one === before[index]) ? before : after;
+}
+
+function isFree(field: string, parent: string): boolean {
+  if (freeFields.has(field)) return true;
+  // The answer of a run, or the shape that one is asked for. What a tool gave has a shape of the log's.
+  if (field === "output") return parent === "run_finished" || parent === "options";
+  // What a tool is called with. Elsewhere it is a list of messages.
+  return field === "input" && (parent === "decision" || parent === "answer" || parent === "tool_call");
+}
+
+function walkString(value: string, field: string, { how, parent }: Walk): string {
+  if (isFree(field, parent)) return how.json(value, field) as string;
+  // The requests of a compaction name blobs.
+  if (contentFields.has(field) && parent !== "requests") return how.text(value, field);
+  if (field === "reason" && (parent === "decision" || parent === "approval")) return how.text(value, field);
+  return how.blobs.get(value)?.hash ?? how.hashes.get(value) ?? value;
+}
+
+function walkObject(object: Plain, walked: Walk): Plain {
+  const { how } = walked;
+  if (object.type === "file" && typeof object.data === "string") return walkFile(object, object.data, walked);
+  const parent = object.type === "tool_call" ? "tool_call" : walked.parent;
+  const role = typeof object.role === "string" ? object.role : walked.role;
+  const entries = Object.entries(object).map(
+    ([field, value]) => [field, walk(value, field, { how, parent, role })] as const,
+  );
+  if (entries.every(([field, value]) => value === object[field])) return object;
+  const changed: { [field: string]: Json } = Object.fromEntries(entries);
+  noteInput(object, changed, how);
+  const blob = typeof object.blob === "string" ? how.blobs.get(object.blob) : undefined;
+  if (blob !== undefined && typeof object.bytes === "number") changed.bytes = blob.bytes;
+  if (isPart(object) && contentChanged(object, changed)) delete changed.providerMetadata;
+  return changed;
+}
+
+/** A hash of an input says which input was approved, and would let its words be guessed. */
+function noteInput(before: Plain, after: Plain, { hashes, hashInput }: Replacement): void {
+  const { input } = before;
+  const present = after.input;
+  if (input === undefined || present === undefined || input === present) return;
+  if (before.type === "tool_call" || before.verdict !== undefined || before.type === "modify")
+    hashes.set(hashInput(input), hashInput(present));
+  // The hash is next to its input.
+  const known = typeof before.inputHash === "string" ? hashes.get(before.inputHash) : undefined;
+  if (known !== undefined) (after as { inputHash?: Json }).inputHash = known;
+}
+
+const partTypes: ReadonlySet<unknown> = new Set(["text", "reasoning", "source", "tool_call", "tool_result"]);
+
+function isPart(object: Plain): boolean {
+  return partTypes.has(object.type) && object.providerMetadata !== undefined;
+}
+
+function contentChanged(before: Plain, after: Plain): boolean {
+  return Object.keys(before).some((field) => field !== "providerMetadata" && before[field] !== after[field]);
+}
+
+/** A file of a model stays a file: text of a model would be one more public event. */
+function walkFile(part: Plain, data: string, { how, role }: Walk): Plain {
+  const changed = changedFile(data, how);
+  if (changed === null && role === "assistant") return { type: "file", mediaType: "text/plain", data: how.mark.base64 };
+  if (changed === null) return { type: "text", text: how.mark.text };
+  const filename = typeof part.filename === "string" ? how.text(part.filename, "filename") : undefined;
+  if (changed === data && filename === part.filename) return part;
+  const { providerMetadata: _, ...rest } = part;
+  return { ...rest, data: changed, ...(filename === undefined ? {} : { filename }) };
+}
+
+function changedFile(data: string, how: Replacement): string | null {
+  if (how.allFiles) return null;
+  if (/^https?:/i.test(data.slice(0, 8))) {
+    const url = how.text(data, "url");
+    // What is left of an address that was masked as a whole is none.
+    return url === how.mark.text ? null : url;
+  }
+  if (!data.startsWith(blobScheme)) return how.file(data);
+  const blob = how.blobs.get(data.slice(blobScheme.length).split("/")[0] ?? "");
+  if (blob?.isMark === true) return null;
+  return blob === undefined ? data : `${blobScheme}${blob.hash}/${blob.bytes}`;
+}
+
+function onlyCall(parts: readonly Plain[], position: number, walked: Walk): readonly Plain[] {
+  let calls = 0;
+  const changed = parts.map((part) => {
+    if (part.type !== "tool_call" || (part.providerExecuted === true && part.approvalId === undefined)) return part;
+    calls += 1;
+    return calls === position ? walkObject(part, walked) : part;
+  });
+  return changed.every((part, index) => part === parts[index]) ? parts : changed;
+}

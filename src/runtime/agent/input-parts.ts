@@ -1,0 +1,242 @@
+/**
+ * The parts of an input: text, and files in whichever form a program has them.
+ */
+import type { FilePart, TextPart, UserPart } from "../../core/data/message.js";
+import { PawlError } from "../../errors.js";
+import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
+
+/** A file of an input. */
+export type InputFile = Omit<FilePart, "data" | "mediaType"> & {
+  /** Bytes (also a `Buffer`), a `Blob` or `File`, an http(s) or data URL, or base64. */
+  readonly data: string | Uint8Array | ArrayBuffer | Blob | URL;
+  /**
+   * For example `image/png`. Default: the type of a `Blob` or data URL; that of the bytes of PNG, JPEG, GIF, WebP and PDF; or that of the
+   * ending of `filename` or of the URL.
+   */
+  readonly mediaType?: string;
+};
+
+/** A part of an input: text, or a file. */
+export type InputPart = TextPart | InputFile;
+
+/** A user message of an input. */
+export type InputMessage = {
+  readonly role: "user";
+  /** Texts and files, in order. */
+  readonly parts: readonly InputPart[];
+};
+
+/** Text, parts (texts and files), or whole user messages. */
+export type Input = string | readonly InputPart[] | readonly InputMessage[];
+
+/** Whether a file of the input is still to be read. */
+export function hasBlobs(input: Input): boolean {
+  try {
+    return Array.isArray(input) && (input as readonly unknown[]).some((one) => partsIn(one).some(isBlobPart));
+  } catch {
+    // An object that cannot be looked at is refused by the check of the input.
+    return false;
+  }
+}
+
+/** The same input with the bytes of its blobs. @throws PawlError `bad_input` for a blob that is too large or cannot be read */
+export async function readBlobs(input: Input): Promise<Input> {
+  if (typeof input === "string") return input;
+  const read = await Promise.all(
+    (input as readonly (InputPart | InputMessage)[]).map(async (one) =>
+      "role" in one ? { ...one, parts: await Promise.all(one.parts.map(readPart)) } : readPart(one),
+    ),
+  );
+  return read as Input;
+}
+
+function partsIn(one: unknown): readonly unknown[] {
+  if (typeof one !== "object" || one === null) return [];
+  return "parts" in one && Array.isArray(one.parts) ? one.parts : [one];
+}
+
+function isBlobPart(part: unknown): part is InputFile & { readonly data: Blob } {
+  return typeof part === "object" && part !== null && "data" in part && isBlob(part.data);
+}
+
+/** Duck-typed, so that blobs of other realms are accepted. */
+function isBlob(data: unknown): data is Blob {
+  return (
+    typeof data === "object" &&
+    data !== null &&
+    "arrayBuffer" in data &&
+    typeof data.arrayBuffer === "function" &&
+    "size" in data
+  );
+}
+
+async function readPart(part: InputPart): Promise<InputPart> {
+  if (!isBlobPart(part)) return part;
+  const { data: blob, ...rest } = part;
+  if (blob.size > maxFileBytes) throw tooLarge(blob.size);
+  let bytes: ArrayBuffer;
+  try {
+    bytes = await blob.arrayBuffer();
+  } catch (cause) {
+    throw new PawlError(
+      "bad_input",
+      "A Blob of the input could not be read. Select the file again, or pass its bytes.",
+      { cause },
+    );
+  }
+  const name = "name" in blob && typeof blob.name === "string" ? blob.name : undefined;
+  const mediaType = rest.mediaType ?? (blob.type === "" ? undefined : blob.type.split(";")[0]);
+  const filename = rest.filename ?? name;
+  return {
+    ...rest,
+    data: new Uint8Array(bytes),
+    ...(mediaType === undefined ? {} : { mediaType }),
+    ...(filename === undefined ? {} : { filename }),
+  };
+}
+
+/** As the input's size is bounded in characters of base64. */
+const maxFileBytes = 675_000;
+
+function tooLarge(bytes: number): PawlError {
+  return new PawlError(
+    "bad_input",
+    `A file of the input has ${bytes} bytes; the most is ${maxFileBytes}. Make it smaller, give its URL, or let a tool read it.`,
+  );
+}
+
+/** @param where how messages name the part: "Part 2 of the input" @throws PawlError `bad_input` */
+export function checkPart(part: unknown, where: string): UserPart {
+  if (typeof part !== "object" || part === null) throw refused(where, `is ${shown(part)}`);
+  const { type } = part as { readonly type?: unknown };
+  if (type === "text") {
+    if (typeof (part as TextPart).text === "string") return part as TextPart;
+    throw refused(where, `has \`text\` that is ${shown((part as { readonly text?: unknown }).text)}`);
+  }
+  if (type === "file") return checkFile(part as InputFile, where);
+  const hint =
+    type === "image" || type === "image_url"
+      ? " An image is a file: { type: 'file', data, mediaType: 'image/png' }."
+      : "";
+  throw refused(where, `has the type ${shown(type)}.${hint}`);
+}
+
+export function refused(where: string, what: string): PawlError {
+  const stop = what.endsWith(".") ? "" : ".";
+  return new PawlError(
+    "bad_input",
+    `${where} ${what}${stop} A part is { type: 'text', text } or { type: 'file', data, mediaType?, filename? }.`,
+  );
+}
+
+function checkFile(part: InputFile, where: string): FilePart {
+  const { filename, mediaType, data } = part;
+  if (mediaType !== undefined && (typeof mediaType !== "string" || !/^[\w.+-]{1,100}\/[\w.+*-]{1,100}/.test(mediaType)))
+    throw refused(where, `has a \`mediaType\` that is ${shown(mediaType)}; it must be one like 'image/png'`);
+  if (filename !== undefined && typeof filename !== "string")
+    throw refused(where, `has a \`filename\` that is ${shown(filename)}`);
+  const content = contentOf(data, where);
+  const known = mediaType ?? content.mediaType ?? typeByName(filename ?? content.name ?? "");
+  if (known === undefined)
+    throw new PawlError(
+      "bad_input",
+      `${where} is a file without \`mediaType\`, and its type cannot be told from its bytes or its name. Name it, for example mediaType: 'text/csv'.`,
+    );
+  return { ...part, mediaType: known, data: content.data };
+}
+
+type Content = { readonly data: string; readonly mediaType?: string | undefined; readonly name?: string };
+
+function contentOf(data: unknown, where: string): Content {
+  const bytes = bytesIn(data);
+  if (bytes !== null) {
+    if (bytes.length > maxFileBytes) throw tooLarge(bytes.length);
+    return { data: base64Of(bytes), mediaType: typeByBytes(bytes) };
+  }
+  if (data instanceof URL || isUrlLike(data)) return ofAddress(data.href, where);
+  if (isBlob(data)) throw refused(where, "has a Blob as `data`, which cannot be read here: pass its bytes");
+  if (typeof data !== "string")
+    throw refused(where, `has \`data\` that is ${shown(data)}; it must be bytes, a Blob, a URL or base64`);
+  if (/^[a-z][a-z0-9+.-]{1,20}:/i.test(data.slice(0, 24))) return ofAddress(data, where);
+  if (!/^[A-Za-z0-9+/_\s-]*={0,2}\s*$/.test(data))
+    throw refused(
+      where,
+      "has `data` that is neither base64 nor a URL. For a file on disk, pass its bytes: data: await readFile(path)",
+    );
+  return { data, mediaType: data === "" ? undefined : typeByBytes(bytesOfBase64(data.slice(0, 32))) };
+}
+
+function bytesIn(data: unknown): Uint8Array | null {
+  if (data instanceof Uint8Array) return data;
+  const name = Object.prototype.toString.call(data);
+  if (name === "[object ArrayBuffer]") return new Uint8Array(data as ArrayBuffer);
+  return name === "[object Uint8Array]" ? new Uint8Array(data as Uint8Array) : null;
+}
+
+function isUrlLike(data: unknown): data is URL {
+  return Object.prototype.toString.call(data) === "[object URL]";
+}
+
+function ofAddress(href: string, where: string): Content {
+  if (/^https?:/i.test(href)) return { data: href, name: href.split(/[?#]/, 1)[0] ?? "" };
+  const inline = /^data:([^;,]{0,200})((?:;[^;,]{0,200}){0,10}),/i.exec(href.slice(0, 2_500));
+  if (inline === null)
+    throw refused(
+      where,
+      "has a URL that is neither http(s) nor data. For a file on disk, pass its bytes: data: await readFile(url)",
+    );
+  const [head, mediaType = "", parameters = ""] = inline;
+  const rest = href.slice(head.length);
+  const data = /;base64$/i.test(parameters) ? rest : base64Of(new TextEncoder().encode(decoded(rest, where)));
+  return { data, mediaType: mediaType === "" ? "text/plain" : mediaType };
+}
+
+function decoded(text: string, where: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw refused(where, "has a data URL that cannot be decoded");
+  }
+}
+
+/** Types whose first bytes are unmistakable. */
+function typeByBytes(bytes: Uint8Array): string | undefined {
+  const begins = (text: string, at = 0): boolean =>
+    [...text].every((one, index) => bytes[at + index] === one.charCodeAt(0));
+  if (begins("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (begins("\xff\xd8\xff")) return "image/jpeg";
+  if (begins("GIF87a") || begins("GIF89a")) return "image/gif";
+  if (begins("RIFF") && begins("WEBP", 8)) return "image/webp";
+  return begins("%PDF-") ? "application/pdf" : undefined;
+}
+
+const typesByEnding: { readonly [ending: string]: string } = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  md: "text/markdown",
+  csv: "text/csv",
+  html: "text/html",
+  json: "application/json",
+  mp3: "audio/mpeg",
+  wav: "audio/wav",
+};
+
+function typeByName(name: string): string | undefined {
+  const ending = /\.([a-z0-9]{1,5})$/i.exec(name.slice(-20))?.[1]?.toLowerCase() ?? "";
+  return Object.hasOwn(typesByEnding, ending) ? typesByEnding[ending] : undefined;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+  if (Array.isArray(value)) return "an array";
+  if (typeof value !== "object") return `a ${typeof value}`;
+  const name = Object.prototype.toString.call(value).slice(8, -1);
+  return name === "Object" ? "an object" : `of the type ${name}`;
+}

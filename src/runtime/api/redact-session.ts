@@ -1,0 +1,290 @@
+/**
+ * Takes content out of the log of a session at rest, and out of its blobs.
+ *
+ * 1. The lease is held meanwhile, so nobody else writes. Everything is written in one transaction: the entry that records the
+ *    redaction, the entries with other content, their states, and which blobs go.
+ * 2. What is removed is in no message and no entry: it stays in this process.
+ * 3. New blobs are written before. If the process ends in between, they stay behind, and hold nothing of what is removed.
+ */
+import { mask, shortestSecret } from "../../core/data/mask.js";
+import { type Json, type Message, toolCallsOf } from "../../core/data/message.js";
+import { callKeyOf } from "../../core/machine/call-state.js";
+import { advance } from "../../core/machine/consequences.js";
+import { dueAt, effects } from "../../core/machine/effects.js";
+import type { Entry, Event, EventOf } from "../../core/machine/event.js";
+import { activityOf, isResting, type State } from "../../core/machine/state.js";
+import { blobsOf } from "../../core/transcript/blob-references.js";
+import {
+  type NewBlob,
+  type Replacement,
+  redactEvent,
+  redactMessage,
+  redactState,
+} from "../../core/transcript/redact-event.js";
+import { askedAt } from "../../core/view/outcome.js";
+import { PawlError } from "../../errors.js";
+import { createHolder } from "../../platform/holder.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Lease, Store } from "../../ports/store.js";
+import { hashInput } from "../lib/hash.js";
+import { releaseLease, throwNoSession } from "../log/driver-errors.js";
+import { readEntries } from "../log/read-entries.js";
+import { type NewBytes, wholeContent, withoutTexts } from "./removals.js";
+
+/** What is removed from a session. */
+export type Wanted = {
+  /** These texts, wherever they are. */
+  readonly texts: readonly string[];
+  /** All content of these entries. */
+  readonly seqs: ReadonlySet<number>;
+  /** All content of these calls. */
+  readonly callKeys: ReadonlySet<string>;
+};
+
+/** Who asked for it, and why. */
+export type Asked = { readonly by?: string; readonly note?: string };
+
+export type Redacted = {
+  /** The entry that records it; null if there was nothing to remove. */
+  readonly seq: number | null;
+  /** The entries whose content was replaced. */
+  readonly entries: readonly number[];
+  /** How many blobs were removed. */
+  readonly blobs: number;
+};
+
+type Place = { readonly store: Store; readonly clock: Clock };
+
+/** The length of the lease, in milliseconds. It is renewed with each page of the log. */
+const leaseMs = 60_000;
+const renewEvery = 1_000;
+/** The most numbers of entries in one event: an event has at most 1 MiB. */
+const maxListed = 10_000;
+
+/** @throws PawlError `no_session`; `session_busy` unless the session is at rest; `bad_input`, `store_failed` */
+export async function redactSession(
+  { store, clock }: Place,
+  sessionId: string,
+  wanted: Wanted,
+  asked: Asked,
+): Promise<Redacted> {
+  if ((await store.load(sessionId)) === null) return throwNoSession(sessionId);
+  const claimed = await store.claim(sessionId, { holder: createHolder(), now: clock.now(), leaseMs });
+  if (claimed.type === "held") throw notAtRest(sessionId);
+  const { lease, state } = claimed;
+  try {
+    if (state === null) return throwNoSession(sessionId);
+    if (!isAtRest(state) || (await store.inbox(sessionId)).length > 0) throw notAtRest(sessionId);
+    return await redactAtRest({ store, clock }, lease, state, wanted, asked);
+  } finally {
+    await releaseLease(store, lease);
+  }
+}
+
+function isAtRest(state: State): boolean {
+  return isResting(state) && effects(state).length === 0 && dueAt(state) === null;
+}
+
+function notAtRest(sessionId: string): PawlError {
+  return new PawlError(
+    "session_busy",
+    `Session ${sessionId} is not at rest, so nothing was redacted: a run would go on with what it has in memory. Wait for the end of its run, or abort the run, and redact then.`,
+  );
+}
+
+async function redactAtRest(
+  { store, clock }: Place,
+  lease: Lease,
+  state: State,
+  wanted: Wanted,
+  { by, note }: Asked,
+): Promise<Redacted> {
+  const scan = await createScan(store, lease.sessionId, state.seq, wanted);
+  const changed: Entry[] = [];
+  const recordedAt = state.seq + 1;
+  for await (const entry of readEntries(store, lease.sessionId, 0, state.seq)) {
+    if (entry.seq % renewEvery === 0) await store.renew([lease], clock.now(), leaseMs);
+    const event = await scan.redacted(entry);
+    if (event !== entry.event) changed.push({ seq: entry.seq, event: { ...event, redacted: recordedAt } });
+  }
+  // What a log does not name may be in a blob as well, if a process ended before it could name it.
+  const removedBlobs = new Set<string>();
+  const removes = (hash: string, bytes: Uint8Array): boolean => {
+    const isRemoved = scan.removes(hash, bytes);
+    if (isRemoved) removedBlobs.add(hash);
+    return isRemoved;
+  };
+  const entries = changed.map(({ seq }) => seq);
+  const recorded = recordOf(
+    entries,
+    { ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) },
+    clock.now(),
+  );
+  let present = redactState(state, scan.elsewhere);
+  for (const event of recorded) present = advance(present, event).state;
+  if (entries.length === 0) return { seq: null, entries, blobs: 0 };
+  const result = await store.redact(lease, {
+    commit: {
+      expectedSeq: state.seq,
+      events: recorded,
+      state: present,
+      at: clock.now(),
+      activity: activityOf(present),
+      dueAt: dueAt(present),
+      askedAt: askedAt(present),
+    },
+    entries: changed,
+    state: (one) => redactState(one, scan.elsewhere),
+    removes,
+  });
+  if (result.type !== "ok")
+    throw new PawlError(
+      "store_failed",
+      `Session ${lease.sessionId} was not redacted (${result.type}): nothing was changed. Try again.`,
+    );
+  return { seq: present.seq, entries, blobs: removedBlobs.size };
+}
+
+function recordOf(entries: readonly number[], asked: Asked, at: number): readonly Event[] {
+  const events: Event[] = [];
+  for (let from = 0; from < entries.length; from += maxListed)
+    events.push({ type: "content_redacted", entries: entries.slice(from, from + maxListed), ...asked, at });
+  return events;
+}
+
+/** Looks at each blob once. */
+function createBlobs(store: Store, sessionId: string) {
+  const blobs = new Map<string, NewBlob>();
+  return {
+    blobs,
+    async replace(hash: string, change: (bytes: Uint8Array) => NewBytes | null): Promise<void> {
+      const bytes = await store.getBlob(sessionId, hash);
+      const changed = bytes === null ? null : change(bytes);
+      if (changed === null) return;
+      const { isMark } = changed;
+      blobs.set(hash, { hash: await store.putBlob(sessionId, changed.bytes), bytes: changed.bytes.length, isMark });
+    },
+  };
+}
+
+/**
+ * The changes of one log. What is removed as a whole is looked at first: other entries may name the same blobs, and a title
+ * has the first words of a request.
+ */
+async function createScan(store: Store, sessionId: string, last: number, wanted: Wanted) {
+  const { blobs, replace } = createBlobs(store, sessionId);
+  const shared = { blobs, hashes: new Map<string, string>(), hashInput };
+  const gone: string[] = [];
+  const named = withoutTexts(wanted.texts);
+  const whole: Replacement = { ...wholeContent((text) => gone.push(oneLine(text))), ...shared };
+  const elsewhere: Replacement = {
+    ...named,
+    text: (text, field) => (repeats.has(field) && isCopy(text, gone) ? mask : named.text(text, field)),
+    ...shared,
+  };
+  const seen = new Set<string>();
+  const missing = new Set([...[...wanted.seqs].map(String), ...wanted.callKeys]);
+
+  function asWhole({ seq, event }: Entry): Event {
+    if (wanted.seqs.has(seq)) return redactEvent(event, whole);
+    if (event.type === "model_finished")
+      return positionsIn(event, wanted.callKeys).reduce<Event>(
+        (one, position) => redactEvent(one, whole, position),
+        event,
+      );
+    return isOfCall(event, wanted.callKeys) ? redactEvent(event, whole) : event;
+  }
+
+  async function lookAtWhole({ seq, event }: Entry): Promise<void> {
+    missing.delete(String(seq));
+    if (event.type === "model_finished")
+      for (const position of positionsIn(event, wanted.callKeys)) missing.delete(keyOf(event, position));
+    if (!wanted.seqs.has(seq) && !isOfCall(event, wanted.callKeys)) return;
+    for (const hash of textBlobs(event)) await replace(hash, () => ({ bytes: encoder.encode(mask), isMark: true }));
+    for (const hash of jsonBlobs(event)) await replace(hash, () => jsonBytes(mask));
+    for (const hash of messageBlobs(event))
+      await replace(hash, (bytes) => jsonBytes(redactMessage(messageIn(bytes), whole)));
+  }
+
+  if (missing.size > 0) {
+    for await (const entry of readEntries(store, sessionId, 0, last)) {
+      await lookAtWhole(entry);
+      asWhole(entry);
+    }
+    const [first] = missing;
+    if (first !== undefined)
+      throw new PawlError(
+        "bad_input",
+        `Session ${sessionId} has no entry or call ${JSON.stringify(first)}; its last entry is ${last}. Nothing was redacted.`,
+      );
+  }
+  return {
+    /** What is elsewhere in the session: in states, and in entries that were not named. */
+    elsewhere,
+    async redacted(entry: Entry): Promise<Event> {
+      const event = asWhole(entry);
+      for (const hash of blobsOf(event))
+        if (wanted.texts.length > 0 && !seen.has(hash)) {
+          seen.add(hash);
+          await replace(hash, named.bytes);
+        }
+      return redactEvent(event, elsewhere);
+    },
+    removes: (hash: string, bytes: Uint8Array): boolean => blobs.has(hash) || named.bytes(bytes) !== null,
+  };
+}
+
+const encoder = new TextEncoder();
+
+function jsonBytes(value: Json | Message): NewBytes {
+  return { bytes: encoder.encode(JSON.stringify(value)), isMark: false };
+}
+
+function messageIn(bytes: Uint8Array): Message {
+  return JSON.parse(new TextDecoder().decode(bytes)) as Message;
+}
+
+/** What repeats words of an entry elsewhere: the title of a session, and the message of a fault. */
+const repeats: ReadonlySet<string> = new Set(["title", "message"]);
+
+/** Whether a text repeats one that is gone, or its beginning: a title has the first words of a request. @param gone in one line each */
+function isCopy(text: string, gone: readonly string[]): boolean {
+  if (gone.length === 0 || text.length < shortestSecret) return false;
+  const words = oneLine(text.endsWith("…") ? text.slice(0, -1) : text);
+  return gone.some((one) => one.startsWith(words));
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function isOfCall(event: Event, callKeys: ReadonlySet<string>): boolean {
+  return "callKey" in event && event.callKey !== undefined && callKeys.has(event.callKey);
+}
+
+function keyOf({ runId, modelCallIndex }: EventOf<"model_finished">, position: number): string {
+  return callKeyOf(runId, modelCallIndex, position);
+}
+
+/** The positions of these calls in a message. */
+function positionsIn(event: EventOf<"model_finished">, callKeys: ReadonlySet<string>): readonly number[] {
+  if (callKeys.size === 0) return [];
+  return toolCallsOf(event.message).flatMap((_, index) => (callKeys.has(keyOf(event, index + 1)) ? [index + 1] : []));
+}
+
+/** The blobs with text or files: all that an event names, but for those with a shape of their own. */
+function textBlobs(event: Event): readonly string[] {
+  const others = new Set([...jsonBlobs(event), ...messageBlobs(event)]);
+  if (event.type === "prepared" && event.toolsHash != null) others.add(event.toolsHash);
+  if (event.type === "compacted" && event.dataBlob !== undefined) others.add(event.dataBlob);
+  return blobsOf(event).filter((hash) => !others.has(hash));
+}
+
+function jsonBlobs(event: Event): readonly string[] {
+  return event.type === "tool_step_finished" && event.valueBlob !== undefined ? [event.valueBlob.blob] : [];
+}
+
+function messageBlobs(event: Event): readonly string[] {
+  if (event.type !== "prepared" && event.type !== "handed_off") return [];
+  return (event.messages ?? []).flatMap((ref) => ("blob" in ref ? [ref.blob] : []));
+}

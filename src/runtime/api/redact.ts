@@ -1,0 +1,153 @@
+/**
+ * Redacts a session: what was said by mistake is taken out of its log, and out of the sessions that its calls began.
+ */
+import { anything, checkOptions, type OptionTable } from "../../check-options.js";
+import { defined } from "../../core/data/defined.js";
+import { freeze } from "../../core/data/freeze.js";
+import { shortestSecret } from "../../core/data/mask.js";
+import { PawlError } from "../../errors.js";
+import type { Clock } from "../../ports/clock.js";
+import type { Store } from "../../ports/store.js";
+import { checkWords } from "./check-answer.js";
+import { redactSession, type Wanted } from "./redact-session.js";
+
+/** What is taken out of a session: texts, entries, calls, or several of them. */
+export type RedactionOptions = {
+  /**
+   * Texts of 6 characters or more, such as a key: each is replaced wherever it is, in messages, inputs, outputs, prompts, summaries, the
+   * title, the session's data and stored files, also where JSON has escaped it, and in the sessions that calls of this session began.
+   */
+  readonly text?: string | readonly string[];
+  /** Entries of the log: all that people, models and tools said in them is replaced, and the files in them. */
+  readonly seq?: number | readonly number[];
+  /** Tool calls: their inputs, outputs and questions are replaced. */
+  readonly callKey?: string | readonly string[];
+  /** The person who asks for it. The log records it. */
+  readonly by?: string;
+  /** Why, in at most 10,000 characters. The log records it; it must not repeat what is removed. */
+  readonly note?: string;
+};
+
+/** What was taken out of a session. */
+export type RedactionResult = {
+  readonly sessionId: string;
+  /** The entry that records the redaction; null if there was nothing to replace. */
+  readonly seq: number | null;
+  /** The entries whose content was replaced, in ascending order. */
+  readonly entries: readonly number[];
+  /** How many stored prompts, outputs and files were removed or replaced. */
+  readonly blobs: number;
+  /** The same of the sessions that calls of this session began, as far as they had one of the texts. */
+  readonly children: readonly RedactionResult[];
+};
+
+/** Takes content out of sessions. */
+export type Redacting = {
+  /**
+   * Replaces content by `[redacted]` in all that reads the session from now on, and removes it from the store. Numbers of entries and
+   * cursors of events stay. The log records who asked, when, and which entries changed. It can be repeated: what is gone already is
+   * not found again.
+   *
+   * The session must be at rest, and so must those that its calls began. What left the store before is not called back: what the
+   * model's provider was sent, exports, traces, backups, forks, and what clients have shown.
+   * @throws PawlError `session_busy` while a run is under way or waits; `no_session`, `bad_input`, `store_failed`
+   */
+  readonly redact: (options: RedactionOptions) => Promise<RedactionResult>;
+};
+
+const optionRules: OptionTable<RedactionOptions> = {
+  text: anything,
+  seq: anything,
+  callKey: anything,
+  by: anything,
+  note: anything,
+};
+const otherNames = {
+  texts: "text",
+  secret: "text",
+  value: "text",
+  seqs: "seq",
+  entry: "seq",
+  entries: "seq",
+  call: "callKey",
+  user: "by",
+  reason: "note",
+};
+
+const maxTexts = 100;
+const maxNote = 10_000;
+
+type Place = { readonly store: Store; readonly clock: Clock };
+
+export function createRedacting(id: string, place: Place): Redacting {
+  return {
+    async redact(options) {
+      checkOptions("redact()", optionRules, options, { code: "bad_input", otherNames });
+      const { by, note } = options;
+      checkWords({ by, note });
+      if (note !== undefined && note.length > maxNote)
+        throw new PawlError("bad_input", `\`note\` has ${note.length} characters; at most ${maxNote} are kept.`);
+      const wanted = wantedIn(options);
+      return freeze(await redactFamily(place, id, wanted, defined({ by, note })));
+    },
+  };
+}
+
+/** Children first: if one of them is not at rest, the session above it is still to be redacted, and nothing seems done. */
+async function redactFamily(
+  place: Place,
+  sessionId: string,
+  wanted: Wanted,
+  asked: { readonly by?: string; readonly note?: string },
+): Promise<RedactionResult> {
+  const children: RedactionResult[] = [];
+  if (wanted.texts.length > 0) {
+    const below: Wanted = { texts: wanted.texts, seqs: new Set(), callKeys: new Set() };
+    for await (const childId of childrenOf(place.store, sessionId)) {
+      const child = await redactFamily(place, childId, below, asked);
+      if (child.seq !== null || child.children.length > 0) children.push(child);
+    }
+  }
+  return { sessionId, ...(await redactSession(place, sessionId, wanted, asked)), children };
+}
+
+const pageSize = 100;
+
+async function* childrenOf(store: Store, parent: string): AsyncGenerator<string, void, undefined> {
+  const ids: string[] = [];
+  // Redacted sessions come first in the list: all ids are read before one is.
+  for (let after: { readonly updatedAt: number; readonly sessionId: string } | undefined; ; ) {
+    const page = await store.list({ parent, limit: pageSize, ...defined({ after }) });
+    ids.push(...page.filter(({ seq }) => seq > 0).map(({ sessionId }) => sessionId));
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) break;
+    after = { updatedAt: last.updatedAt, sessionId: last.sessionId };
+  }
+  yield* ids;
+}
+
+function wantedIn({ text, seq, callKey }: RedactionOptions): Wanted {
+  const texts = listOf(text);
+  const seqs = listOf(seq);
+  const callKeys = listOf(callKey);
+  if (texts.length + seqs.length + callKeys.length === 0)
+    throw new PawlError("bad_input", "redact() needs to know what to remove: text, seq or callKey.");
+  if (texts.length > maxTexts)
+    throw new PawlError("bad_input", `redact() takes ${maxTexts} texts at once; these are ${texts.length}.`);
+  // No message repeats a text: it is a secret.
+  if (!texts.every((one) => typeof one === "string" && one.length >= shortestSecret))
+    throw new PawlError(
+      "bad_input",
+      `\`text\` must be a string of at least ${shortestSecret} characters, or a list of such strings: a shorter one is part of other words. To remove a short secret, name the entries that have it: \`seq\`.`,
+    );
+  if (!seqs.every((one) => Number.isSafeInteger(one) && (one as number) >= 1))
+    throw new PawlError("bad_input", "`seq` must be the number of an entry, from 1 on, or a list of such numbers.");
+  if (!callKeys.every((one) => typeof one === "string" && one !== ""))
+    throw new PawlError("bad_input", '`callKey` must be the key of a tool call, such as "run/1/1", or a list of keys.');
+  return { texts: texts as string[], seqs: new Set(seqs as number[]), callKeys: new Set(callKeys as string[]) };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? value : [value];
+}

@@ -1,0 +1,125 @@
+/**
+ * Two ways to remove content: some texts wherever they are, and all of something.
+ */
+import { createMask, mapStrings, mask } from "../../core/data/mask.js";
+import type { Json } from "../../core/data/message.js";
+import type { Replacement } from "../../core/transcript/redact-event.js";
+import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
+
+/** What stands in place of the bytes of a blob. `isMark`: nothing of them is left. */
+export type NewBytes = { readonly bytes: Uint8Array; readonly isMark: boolean };
+
+export type Removal = Pick<Replacement, "text" | "json" | "file" | "allFiles" | "mark"> & {
+  /** Null if the bytes stay as they are. */
+  readonly bytes: (bytes: Uint8Array) => NewBytes | null;
+};
+
+const encoder = new TextEncoder();
+const maskBytes = encoder.encode(mask);
+const marks: Replacement["mark"] = { text: mask, base64: base64Of(maskBytes) };
+
+/** Removes texts: in words, in data, in files, and where JSON has escaped them. */
+export function withoutTexts(texts: readonly string[]): Removal {
+  const masked = createMask(texts);
+  const text = (given: string) => withoutCutEnds(masked(given), texts);
+  const needles = texts.map((one) => encoder.encode(one));
+  const bytes = (given: Uint8Array): NewBytes | null => {
+    const known = textOfBytes(given);
+    if (known === null)
+      return needles.some((needle) => includes(given, needle)) ? { bytes: maskBytes, isMark: true } : null;
+    const changed = text(known);
+    return changed === known ? null : { bytes: encoder.encode(changed), isMark: false };
+  };
+  return {
+    text,
+    json: (value) => {
+      let isChanged = false;
+      const changed = mapStrings(value, (one) => {
+        const present = text(one);
+        isChanged ||= present !== one;
+        return present;
+      });
+      return isChanged ? changed : value;
+    },
+    file: (data) => {
+      const changed = bytes(bytesOfBase64(data));
+      if (changed === null) return data;
+      return changed.isMark ? null : base64Of(changed.bytes);
+    },
+    bytes,
+    allFiles: false,
+    mark: marks,
+  };
+}
+
+/** Removes everything. @param onText is called with each text that is removed */
+export function wholeContent(onText: (text: string) => void): Removal {
+  return {
+    text(given) {
+      if (given === "" || given === mask) return given;
+      onText(given);
+      return mask;
+    },
+    json: markedJson,
+    file: () => null,
+    bytes: () => ({ bytes: maskBytes, isMark: true }),
+    allFiles: true,
+    mark: marks,
+  };
+}
+
+/** Data of another shape would not be what reads it expects: an object stays one. */
+function markedJson(value: Json, field: string): Json {
+  if (field === "providerMetadata") return {};
+  if (typeof value !== "object" || value === null) return mask;
+  if (Array.isArray(value)) return [mask];
+  // The keys of a session's data say who may still read what.
+  if (field === "set") return Object.fromEntries(Object.keys(value).map((key) => [key, mask]));
+  return { redacted: mask };
+}
+
+/** Null if the bytes are no text in UTF-8. */
+export function textOfBytes(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function includes(bytes: Uint8Array, needle: Uint8Array): boolean {
+  for (let from = bytes.indexOf(needle[0] ?? 0); from !== -1; from = bytes.indexOf(needle[0] ?? 0, from + 1))
+    if (needle.every((byte, index) => bytes[from + index] === byte)) return true;
+  return false;
+}
+
+/** Where Pawl left something out: in the middle of an output, and at the end of a title. */
+const leftOut = /(\n?\[… left out here: [^\]]{1,200}…\]\n?|…$)/;
+/** Fewer characters of a secret say nothing. */
+const leastOfSecret = 6;
+
+/** Masks what is left of a text on either side of a place where something was left out. */
+function withoutCutEnds(text: string, secrets: readonly string[]): string {
+  if (!text.includes("…")) return text;
+  const pieces = text.split(leftOut);
+  if (pieces.length === 1) return text;
+  return pieces
+    .map((piece, index) => {
+      if (index % 2 === 1) return piece;
+      const beginning = index + 1 < pieces.length ? secrets.reduce(withoutBeginningAtEnd, piece) : piece;
+      return index > 0 ? secrets.reduce(withoutEndAtStart, beginning) : beginning;
+    })
+    .join("");
+}
+
+function withoutBeginningAtEnd(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= leastOfSecret; length -= 1)
+    if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + mask;
+  return text;
+}
+
+function withoutEndAtStart(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= leastOfSecret; length -= 1)
+    if (text.startsWith(secret.slice(-length))) return mask + text.slice(length);
+  return text;
+}
