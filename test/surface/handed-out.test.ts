@@ -76,7 +76,20 @@ const givesNothing = {
   client: ["abort", "answer", "fork", "id", "provideResult", "redact", "rename", "send", "setData", "steer"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: [
-    ...["claim", "close", "commit", "delete", "due", "post", "putBlob", "redact", "release", "renew", "tellsAllChanges", "watch"],
+    ...[
+      "claim",
+      "close",
+      "commit",
+      "delete",
+      "due",
+      "post",
+      "putBlob",
+      "redact",
+      "release",
+      "renew",
+      "tellsAllChanges",
+      "watch",
+    ],
   ],
 } as const;
 

@@ -272,7 +272,7 @@ function positionsIn(event: EventOf<"model_finished">, callKeys: ReadonlySet<str
   return toolCallsOf(event.message).flatMap((_, index) => (callKeys.has(keyOf(event, index + 1)) ? [index + 1] : []));
 }
 
-/** The blobs with text or files: all that an event names, but for those with a shape of their own. */
+/** The blobs with text or files: all blobs of an event, except those with another shape. */
 function textBlobs(event: Event): readonly string[] {
   const others = new Set([...jsonBlobs(event), ...messageBlobs(event)]);
   if (event.type === "prepared" && event.toolsHash != null) others.add(event.toolsHash);

@@ -1,5 +1,5 @@
 /**
- * Takes content out of a session. The rows are read and made anew first: only the holder of the lease writes them. One statement
+ * Takes content out of a session. The redacted rows are computed first: only the holder of the lease writes them. One statement
  * then replaces them, removes the blobs and appends the commit.
  *
  * What it leaves are dead rows, which are gone after `VACUUM`, and the server's log, replicas and backups.

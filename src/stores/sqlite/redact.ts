@@ -1,10 +1,10 @@
 /**
  * Takes content out of a session, and out of the file.
  *
- * 1. The rows are read and made anew before the transaction. Only the holder of the lease writes them, so they stay as they
+ * 1. The redacted rows are computed before the transaction. Only the holder of the lease writes them, so they stay as they
  *    were read.
- * 2. A file beside the database notes that the log of SQLite (`-wal`) still has the former pages. Whoever opens the database
- *    next finishes the work, if this process ends before.
+ * 2. A file beside the database notes that the log of SQLite (`-wal`) still has the former pages. The next process that opens the database
+ *    finishes the work, if this process ends before.
  */
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
@@ -79,7 +79,7 @@ export function redact(
 export type Scrubbing = {
   /** Notes that there is something to overwrite. Call it before the transaction. */
   readonly note: () => void;
-  /** Overwrites it, and takes the note away. Whoever has a transaction open may keep it from that: then the note stays. */
+  /** Overwrites it, and takes the note away. An open read transaction can prevent it: then the note stays. */
   readonly scrub: () => Promise<void>;
 };
 
