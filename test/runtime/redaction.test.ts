@@ -53,7 +53,9 @@ async function leak(store: Store) {
   return { agent, model, session };
 }
 
-async function eventsOf(session: Pick<Session, "events"> | Pick<ClientSession, "events">): Promise<readonly PublicEvent[]> {
+async function eventsOf(
+  session: Pick<Session, "events"> | Pick<ClientSession, "events">,
+): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];
   for await (const item of session.events({ follow: false, live: false })) events.push(item as PublicEvent);
   return events;
