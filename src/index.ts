@@ -124,6 +124,7 @@ export type {
   ToolSpecification,
 } from "./ports/model.js";
 export type { Observer } from "./ports/observer.js";
+export type { PromptCache } from "./ports/prompt-cache.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";

@@ -61,6 +61,11 @@ export type ModelRequest = RequestIdentity &
     /** "compaction": a conversation is to be summed up. Absent: a step of the run. */
     readonly purpose?: "compaction";
     readonly providerOptions?: RunOptions["providerOptions"];
+    /**
+     * How the provider's prompt cache is used. Default: with the provider's usual lifetime. "1h": for an hour, if the
+     * provider offers that. "off": the provider is not asked to cache.
+     */
+    readonly promptCache?: "1h" | "off";
     /** Asks for JSON by the provider's JSON mode, if it has one. */
     readonly responseFormat?: {
       readonly type: "json";
@@ -258,6 +263,11 @@ export interface Model {
   readonly contextWindow?: number;
   /** What it costs, in US dollars per million tokens. A price of the agent's table (`usage.prices`) takes precedence. */
   readonly price?: Price;
+  /**
+   * Whether the provider charges less for the beginning of a request if it repeats an earlier request. Then Pawl keeps the
+   * list of tools the same from a run's first model call on. Default: false.
+   */
+  readonly cachesPrompts?: boolean;
   /**
    * Whether a tool's result may contain a file of this media type. Default: images, audio, video and PDF. A text that
    * describes the file replaces a file that the model does not take.

@@ -84,6 +84,8 @@ export type ModelEventBody =
       readonly model?: string;
       /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
       readonly settings?: ModelSettings | null;
+      /** How the provider's prompt cache is used in this call. Absent: with the provider's usual lifetime. */
+      readonly promptCache?: "1h" | "off";
       /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
       readonly sources?: readonly SourceReference[];
       /** How these differ from those of the run before. */

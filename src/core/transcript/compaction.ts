@@ -10,6 +10,7 @@ import { type AssistantMessage, type ToolMessage, toolCallsOf, type UserMessage 
 import type { EventOf } from "../machine/event.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
+import { noPauses } from "./pauses.js";
 import { forgetSent } from "./reuse.js";
 import { forgetAttempts, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
@@ -74,6 +75,8 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
   transcript.countedTokens = null;
   transcript.sentList = null;
   transcript.settings = null;
+  transcript.promptCache = null;
+  Object.assign(transcript.pauses, noPauses());
   forgetSent(transcript.lastSent);
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;

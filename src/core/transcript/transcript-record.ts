@@ -91,6 +91,10 @@ export type Transcript = {
   sources: SourcesOfRun | null;
   /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
   settings: ModelSettings | null;
+  /** How the last model call used the provider's prompt cache; null: with its usual lifetime. */
+  promptCache: "1h" | "off" | null;
+  /** The pauses between model calls since the last compaction. */
+  readonly pauses: CallPauses;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
   /** What was sent last. */
@@ -99,6 +103,13 @@ export type Transcript = {
   data: SessionData;
   /** How many tokens a provider has counted; null if no provider has. */
   countedTokens: CountedTokens | null;
+};
+
+/** Pauses between model calls that outlast a prompt cache of 5 minutes, but not one of an hour. */
+export type CallPauses = {
+  /** When the last model call that was answered began, in epoch milliseconds; null if there is none. */
+  lastCallAt: number | null;
+  count: number;
 };
 
 /** The last model call, and what it had in common with the call before. */

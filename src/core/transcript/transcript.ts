@@ -25,6 +25,7 @@ import { addHistory } from "./history.js";
 import { answerAttempt, cutOffOf, endRun } from "./last-message.js";
 import { approvedText, finishedStepsText, handoffText, refusalText, unclearEndText } from "./loop-prompts.js";
 import { listedMessages } from "./message-references.js";
+import { countPause, noPauses } from "./pauses.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
 import { choicesIn, continuesAnswer, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
@@ -57,6 +58,8 @@ export function createTranscript(): Transcript {
     toolsHash: null,
     sources: null,
     settings: null,
+    promptCache: null,
+    pauses: noPauses(),
     sentList: null,
     lastSent: nothingSent(),
     data: noData,
@@ -231,6 +234,8 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
+  transcript.promptCache = event.promptCache ?? null;
+  countPause(transcript.pauses, event.at);
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
@@ -275,6 +280,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const { run } = transcript;
   if (run === null) return;
   countUsage(run, event, event.usage);
+  transcript.pauses.lastCallAt = event.timing.startedAt;
   run.steps = event.modelCallIndex;
   run.leftSteps = 0;
   run.doneMessage = undefined;

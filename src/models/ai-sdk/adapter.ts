@@ -18,9 +18,13 @@ import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { inNextTurn, startIdleTimer, warn } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
+import { type PromptCache, promptCacheRule } from "../../ports/prompt-cache.js";
+import { type CacheUse, createCacheUse } from "./cache-use.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
+import { toModelFailure } from "./failure.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
-import { createPromptConverter } from "./prompt.js";
+import { createPromptConverter, type PromptConverter } from "./prompt.js";
+import { findCacheDialect } from "./prompt-cache.js";
 import { providerSettings } from "./provider-settings.js";
 import { takesInResults } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
@@ -40,6 +44,8 @@ export type AiSdkOptions = {
    * An agent's own `tools` may hold them as well, as the provider's package creates them.
    */
   readonly providerTools?: readonly ProviderTool[];
+  /** The same as the option of `createAgent`, for this model alone. It takes precedence. Default: what the agent says. */
+  readonly promptCache?: PromptCache;
 };
 
 const optionRules: OptionTable<AiSdkOptions> = {
@@ -48,6 +54,7 @@ const optionRules: OptionTable<AiSdkOptions> = {
   takesInResults: aFunction,
   providerOptions: anObject,
   providerTools: aList,
+  promptCache: promptCacheRule,
 };
 
 /**
@@ -67,12 +74,15 @@ const optionRules: OptionTable<AiSdkOptions> = {
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
   assertUsable(languageModel);
   checkOptions("fromAiSdk()", optionRules, options);
+  const dialect = findCacheDialect(languageModel);
+  const cache = createCacheUse(dialect, options.promptCache);
   const convert = createPromptConverter(languageModel, options.providerTools ?? [], options.providerOptions ?? {});
   return {
     id: options.id ?? `${languageModel.provider.split(".")[0]}/${languageModel.modelId}`,
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),
+    ...(dialect !== null && options.promptCache !== "off" && { cachesPrompts: true }),
     takesInResults: options.takesInResults ?? takesInResults(languageModel),
-    stream: (request, signal) => stream(languageModel, convert, request, signal),
+    stream: (request, signal) => stream({ model: languageModel, convert, cache }, request, signal),
   };
 }
 
@@ -131,23 +141,26 @@ const endTimeoutMs = 1_000;
 const mostInTurn = 50;
 
 type Opened = ReadableStreamDefaultReader<unknown>;
-type Converter = (request: ModelRequest, signal: AbortSignal) => CallOptions;
+type Adapted = { readonly model: LanguageModel; readonly convert: PromptConverter; readonly cache: CacheUse };
 
 async function* stream(
-  model: LanguageModel,
-  convert: Converter,
+  { model, convert, cache }: Adapted,
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelDelta, void, void> {
   if (signal.aborted) return;
   const { warnings } = providerSettings(request, model, request.tools.length > 0);
   for (const warning of warnings) warnOnce(model, warning);
-  const answer = createStreamReader(warnings);
+  const answer = createStreamReader([...warnings, ...cache.warnings()]);
   let reader: Opened | undefined;
   try {
-    reader = await open(model, convert(request, signal), signal);
+    reader = await open(model, convert(request, signal, cache.lifetimeFor(request)), signal);
   } catch (error) {
-    if (!signal.aborted) yield* answer.end(error);
+    if (signal.aborted) return;
+    // The provider has not run the request, so it may be sent again within the attempt.
+    if (cache.noteRefusal(request, error))
+      yield { kind: "error", failure: { ...toModelFailure(error), unanswered: true } };
+    else yield* answer.end(error);
     return;
   }
   if (reader === undefined) return;

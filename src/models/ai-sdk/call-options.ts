@@ -62,11 +62,13 @@ export type PromptPart = WithOptions &
       }
   );
 
-export type PromptMessage =
-  | { readonly role: "system"; readonly content: string }
-  | { readonly role: "user" | "assistant" | "tool"; readonly content: readonly PromptPart[] };
+export type PromptMessage = WithOptions &
+  (
+    | { readonly role: "system"; readonly content: string }
+    | { readonly role: "user" | "assistant" | "tool"; readonly content: readonly PromptPart[] }
+  );
 
-export type PromptTool = {
+export type PromptTool = WithOptions & {
   readonly type: "function";
   readonly name: string;
   readonly description: string;

@@ -32,6 +32,7 @@ import type {
 import { withContainer } from "./container.js";
 import type { LanguageModel } from "./language-model.js";
 import { isObject } from "./part.js";
+import { findCacheDialect, hasCacheOptions, withPromptCache } from "./prompt-cache.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
 import { providerSettings } from "./provider-settings.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
@@ -44,13 +45,21 @@ import { toolCallIdsFor } from "./tool-call-ids.js";
  */
 export const ownMetadata = "pawl";
 
+/** @param promptCache default: what the request says */
+export type PromptConverter = (
+  request: ModelRequest,
+  signal: AbortSignal,
+  promptCache?: ModelRequest["promptCache"] | "usual",
+) => CallOptions;
+
 /** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
 export function createPromptConverter(
   model: Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">,
   providerTools: readonly ProviderTool[],
   defaults: ProviderMetadata,
-): (request: ModelRequest, signal: AbortSignal) => CallOptions {
+): PromptConverter {
   const version = model.specificationVersion;
+  const dialect = findCacheDialect(model);
   const idOf = toolCallIdsFor(model);
   let converted = new WeakMap<Message, Converted>();
   let toolIds: ToolIds = new Map();
@@ -59,23 +68,29 @@ export function createPromptConverter(
   function convertedOf(message: Message): Converted {
     let own = converted.get(message);
     if (own === undefined) {
-      own = { prompt: convertMessage(message, { version, idOf, toolIds }), provider: providerCallsIn(message) };
+      own = {
+        prompt: convertMessage(message, { version, idOf, toolIds }),
+        provider: providerCallsIn(message),
+        isMarked: dialect !== null && message.parts.some(hasMark),
+      };
       converted.set(message, own);
     }
     return own;
   }
 
-  function promptOf({ systemPrompt, messages }: ModelRequest): readonly PromptMessage[] {
+  function promptOf({ systemPrompt, messages }: ModelRequest): { prompt: PromptMessage[]; isMarked: boolean } {
     const all = messages.map(convertedOf);
     const left = abandonedCalls(messages, all);
     const prompt: PromptMessage[] = [];
+    let isMarked = false;
     if (systemPrompt !== undefined) prompt.push({ role: "system", content: systemPrompt });
-    for (const { prompt: own } of all) {
-      const kept = left.size === 0 ? own : withoutCalls(own, left);
+    for (const own of all) {
+      const kept = left.size === 0 ? own.prompt : withoutCalls(own.prompt, left);
       // Providers refuse an empty message.
       if (kept.content.length > 0) prompt.push(kept);
+      isMarked ||= own.isMarked;
     }
-    return prompt;
+    return { prompt, isMarked };
   }
 
   function toolsOf(specifications: readonly ToolSpecification[]): readonly (PromptTool | ProviderTool)[] {
@@ -103,11 +118,12 @@ export function createPromptConverter(
     converted = new WeakMap();
   }
 
-  return (request, signal) => {
+  return (request, signal, promptCache = request.promptCache) => {
     const tools = toolsOf(request.tools);
     noteTools(tools);
-    return {
-      prompt: promptOf(request),
+    const { prompt, isMarked } = promptOf(request);
+    const options = {
+      prompt,
       ...(tools.length > 0 && { tools }),
       ...(tools.length > 0 &&
         request.toolChoice !== undefined && { toolChoice: convertToolChoice(request.toolChoice) }),
@@ -116,7 +132,13 @@ export function createPromptConverter(
       providerOptions: withContainer(optionsFor(request, tools.length > 0), request.messages, tools),
       abortSignal: signal,
     };
+    if (dialect === null) return options;
+    return withPromptCache(options, { dialect, lifetime: promptCache, sessionId: request.sessionId, isMarked });
   };
+}
+
+function hasMark(part: UserPart | AssistantPart): boolean {
+  return "providerMetadata" in part && hasCacheOptions(part.providerMetadata);
 }
 
 function convertTool(tool: ToolSpecification): PromptTool | ProviderTool {

@@ -11,7 +11,12 @@ import type { PromptMessage } from "./call-options.js";
 export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
 
 /** A message as a provider is sent it. `provider` is null for almost every message. */
-export type Converted = { readonly prompt: PromptMessage; readonly provider: ProviderCalls | null };
+export type Converted = {
+  readonly prompt: PromptMessage;
+  readonly provider: ProviderCalls | null;
+  /** Whether its author marked it for the provider's prompt cache. */
+  readonly isMarked: boolean;
+};
 
 export function providerCallsIn(message: Message): ProviderCalls | null {
   if (message.role !== "assistant") return null;

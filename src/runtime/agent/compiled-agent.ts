@@ -12,6 +12,7 @@ import type { SessionBinding, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
+import type { PromptCache } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { Services } from "../../ports/services.js";
 import type { Store } from "../../ports/store.js";
@@ -33,6 +34,7 @@ export type CompiledAgent = {
   /** Those that a run or a hook can choose by name. */
   readonly named: ReadonlyMap<string, CalledModel>;
   readonly settings?: ModelSettings;
+  readonly promptCache: PromptCache;
   readonly systemPrompt?: string;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];

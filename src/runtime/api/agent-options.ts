@@ -18,6 +18,7 @@ import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
+import { type PromptCache, promptCacheRule } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
@@ -42,6 +43,11 @@ export type AgentOptions<ModelLike = Model> = WatchOptions &
     readonly models?: { readonly [name: string]: ModelLike | Fallback<ModelLike> };
     /** Settings of every model call. A run's own settings go before them, and a hook's before those. */
     readonly settings?: ModelSettings;
+    /**
+     * Whether providers are asked to keep the beginning of requests in their prompt cache, and for how long. Default:
+     * `"auto"`.
+     */
+    readonly promptCache?: PromptCache;
     /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
     readonly tools?: Tools;
     /** What the model is told before the conversation. Default: nothing. */
@@ -100,6 +106,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   model: anything,
   models: anObject,
   settings: anObject,
+  promptCache: promptCacheRule,
   tools: anything,
   systemPrompt: anyText,
   limits: anObject,

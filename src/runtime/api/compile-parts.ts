@@ -98,6 +98,7 @@ export function compileParts<ModelLike>(
     context,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(options.settings === undefined ? {} : { settings: compileSettings(options.settings) }),
+    promptCache: options.promptCache ?? "auto",
     ...compiled,
     limits: limitsOf(limits, budgeted),
     ...defined({ canExecuteTool, repairToolCall: options.repairToolCall }),

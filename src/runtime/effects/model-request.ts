@@ -92,6 +92,7 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
   if (shape !== undefined) request.responseFormat = shape.responseFormat;
   if (providerOptions !== undefined) request.providerOptions = providerOptions;
   if (transcript.settings !== null) Object.assign(request, transcript.settings);
+  if (transcript.promptCache !== null) request.promptCache = transcript.promptCache;
   if (isSummary) request.toolChoice = "none";
   else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
   freezeInside(request);

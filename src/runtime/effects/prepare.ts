@@ -5,6 +5,7 @@ import { contextManager } from "../../context/manager.js";
 import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
+import { isPause } from "../../core/transcript/pauses.js";
 import { newSettings, settingsOfCall } from "../agent/model-settings.js";
 import { type OfferedHandoffs, offeredHandoffs } from "../hooks/offered-handoffs.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
@@ -118,12 +119,32 @@ function prepared(
     ...(append.length === 0 ? {} : { append }),
     ...choices,
     ...(wanted === transcript.settings ? {} : newSettings(wanted, transcript.settings)),
+    ...promptCacheOf(context),
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
     ...(sources === null ? {} : namedSources(sources, transcript)),
     ...hookRecords(records),
   };
+}
+
+/**
+ * A cache entry that lasts an hour costs more to write, which pays off in a session that pauses again and again. After one
+ * pause, most sessions do not pause a second time.
+ */
+function promptCacheOf({ parts, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
+  switch (parts.promptCache) {
+    case "5m":
+      return {};
+    case "1h":
+    case "off":
+      return { promptCache: parts.promptCache };
+    case "auto": {
+      const { pauses } = transcript;
+      const count = pauses.count + (isPause(pauses, now()) ? 1 : 0);
+      return count >= 2 ? { promptCache: "1h" } : {};
+    }
+  }
 }
 
 /** Nothing, if the list is what the model is shown without it. A list is never trimmed: so it counts if results are. */

@@ -3,17 +3,21 @@
  */
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { ToolSpecification } from "../../ports/model.js";
+import { modelOf } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
 /**
  * The tools that read the rest of an output are offered once the model sees that one was cut or left out: small models
- * call them otherwise, and waste their steps. The list changes once, at the end, and no cache of a provider outlasts it;
- * so it costs one request without a cache, in sessions that need the tools. Each of the two lists stays the same array.
+ * call them otherwise, and waste their steps. A model with a prompt cache is offered them from the start, because tools come
+ * first in a request: a later change of the list would be charged with the whole conversation. Each of the two lists stays
+ * the same array.
  */
-export function offeredSpecifications({
-  parts: { specifications, specificationsAtFirst },
-  transcript,
-}: Pick<EffectContext, "parts" | "transcript">): readonly ToolSpecification[] {
+export function offeredSpecifications(
+  context: Pick<EffectContext, "parts" | "transcript" | "state">,
+): readonly ToolSpecification[] {
+  const { specifications, specificationsAtFirst } = context.parts;
+  if (specifications === specificationsAtFirst || modelOf(context).model.cachesPrompts === true) return specifications;
+  const { transcript } = context;
   const seesKept = transcript.shownResults.keptSeq > 0 || trimmedMessages(transcript) !== transcript.messages;
   return seesKept ? specifications : specificationsAtFirst;
 }

@@ -1,0 +1,23 @@
+/**
+ * Pauses between the model calls of a session. A provider's prompt cache starts its lifetime with a request, so a pause
+ * lasts from the beginning of one call to the beginning of the next.
+ */
+import type { CallPauses } from "./transcript-record.js";
+
+export function noPauses(): CallPauses {
+  return { lastCallAt: null, count: 0 };
+}
+
+/** Whether a call that begins now finds a cache that lasts an hour, but not one that lasts 5 minutes. */
+export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
+  if (lastCallAt === null) return false;
+  const pauseMs = now - lastCallAt;
+  return pauseMs > 5 * 60_000 && pauseMs < 60 * 60_000;
+}
+
+/** Counts a pause once, even if a restart prepares the same call again. */
+export function countPause(pauses: CallPauses, now: number): void {
+  if (!isPause(pauses, now)) return;
+  pauses.count += 1;
+  pauses.lastCallAt = null;
+}

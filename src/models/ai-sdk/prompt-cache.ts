@@ -1,0 +1,153 @@
+/**
+ * Asks a provider to cache the beginning of a request.
+ *
+ * 1. What is marked follows from the request alone. A retry, another process, and a fork mark the same positions, so they
+ *    read what was cached before.
+ * 2. A provider writes its cache at a mark, and looks for an earlier entry a limited number of blocks before each mark. So
+ *    the end of the conversation is marked, and also the message that ended the request before.
+ * 3. At most four marks, and all with the same lifetime: providers refuse a fifth mark, and lifetimes that grow.
+ * 4. If an author marks anything in the request, Pawl adds no marks.
+ * 5. A write costs more than plain input, so a request that no other request is likely to continue does not mark its
+ *    messages.
+ */
+import type { ProviderMetadata } from "../../core/data/message.js";
+import { sha256 } from "../../platform/hash.js";
+import type { ModelRequest } from "../../ports/model.js";
+import type { CallOptions, PromptMessage, PromptTool, ProviderTool } from "./call-options.js";
+import type { LanguageModel } from "./language-model.js";
+import { isObject } from "./part.js";
+
+/** How a provider is asked to cache. */
+export type CacheDialect =
+  /** Marks on the request's tools, system prompt and messages. */
+  | {
+      readonly type: "marks";
+      /** Whether tools can carry a mark. Elsewhere the mark on the system prompt covers the tools, which come before it. */
+      readonly onTools: boolean;
+      readonly usual: ProviderMetadata;
+      readonly oneHour: ProviderMetadata;
+    }
+  /** A key that sends requests with the same beginning to the same machine. */
+  | { readonly type: "key"; readonly provider: string }
+  /** A gateway that places the marks itself. */
+  | { readonly type: "gateway" };
+
+/**
+ * Returns null if the provider caches without being asked, or not at all. The options are those that the providers'
+ * packages document, by `provider` and model id.
+ */
+export function findCacheDialect({
+  provider,
+  modelId,
+}: Pick<LanguageModel, "provider" | "modelId">): CacheDialect | null {
+  const isClaude = /claude/i.test(modelId);
+  // Vertex ("googleVertex.anthropic.messages") and Bedrock's Messages API ("bedrock.anthropic.messages") use the same code.
+  if (/(^|\.)anthropic(\.|$)/.test(provider)) return marks("anthropic", "cacheControl", "ephemeral", true);
+  if (provider === "amazon-bedrock") return isClaude ? marks("bedrock", "cachePoint", "default", false) : null;
+  if (/^openrouter(\.|$)/.test(provider))
+    return isClaude ? marks("openrouter", "cacheControl", "ephemeral", false) : null;
+  if (/^(openai|azure)\.(responses|chat)$/.test(provider)) return { type: "key", provider: "openai" };
+  if (provider === "xai.responses") return { type: "key", provider: "xai" };
+  return provider === "gateway" ? { type: "gateway" } : null;
+}
+
+function marks(provider: string, name: string, type: string, onTools: boolean): CacheDialect {
+  return {
+    type: "marks",
+    onTools,
+    usual: { [provider]: { [name]: { type } } },
+    oneHour: { [provider]: { [name]: { type, ttl: "1h" } } },
+  };
+}
+
+/** Whether an author's options ask for the cache themselves. */
+export function hasCacheOptions(options: ProviderMetadata | undefined): boolean {
+  if (options === undefined) return false;
+  for (const own of Object.values(options)) {
+    if (isObject(own) && authorsOptions.some((name) => name in own)) return true;
+  }
+  return false;
+}
+
+const authorsOptions = ["cacheControl", "cache_control", "cachePoint", "promptCacheBreakpoint"];
+
+export type CachedRequest = {
+  readonly dialect: CacheDialect;
+  readonly lifetime: ModelRequest["promptCache"] | "usual";
+  readonly sessionId: string;
+  /** Whether a message or part has cache options of its author's. */
+  readonly isMarked: boolean;
+};
+
+/** Adds what the provider needs in order to cache. `prompt` must be an array of this request alone: marks are put into it. */
+export function withPromptCache(
+  options: CallOptions & { readonly prompt: PromptMessage[] },
+  { dialect, lifetime, sessionId, isMarked }: CachedRequest,
+): CallOptions {
+  if (lifetime === "off") return options;
+  const { prompt, tools, providerOptions } = options;
+  switch (dialect.type) {
+    case "key":
+      return {
+        ...options,
+        providerOptions: withDefault(providerOptions, dialect.provider, { promptCacheKey: cacheKey(sessionId) }),
+      };
+    case "gateway":
+      return { ...options, providerOptions: withDefault(providerOptions, "gateway", { caching: "auto" }) };
+    case "marks": {
+      if (isMarked || hasCacheOptions(providerOptions)) return options;
+      const mark = lifetime === "1h" ? dialect.oneHour : dialect.usual;
+      markPrompt(prompt, mark, tools !== undefined);
+      return tools === undefined || !dialect.onTools ? options : { ...options, tools: withLastMarked(tools, mark) };
+    }
+  }
+}
+
+/** The same key for all requests of a session. It tells nothing of the session's id, which may be the author's. */
+function cacheKey(sessionId: string): string {
+  return `pawl-${sha256(sessionId).slice(0, 32)}`;
+}
+
+function withDefault(
+  options: ProviderMetadata | undefined,
+  provider: string,
+  added: ProviderMetadata[string],
+): ProviderMetadata {
+  return { ...options, [provider]: { ...added, ...options?.[provider] } };
+}
+
+function markPrompt(prompt: PromptMessage[], mark: ProviderMetadata, hasTools: boolean): void {
+  if (prompt[0]?.role === "system") markAt(prompt, 0, mark);
+  const end = findMarkable(prompt, prompt.length);
+  const answer = prompt.findLastIndex(({ role }, index) => index < end && role === "assistant");
+  if (answer === -1 && !hasTools) return;
+  markAt(prompt, end, mark);
+  markAt(prompt, findMarkable(prompt, answer), mark);
+}
+
+/** The index of the last message before `end` that can carry a mark; -1 if there is none. */
+function findMarkable(prompt: readonly PromptMessage[], end: number): number {
+  for (let index = end - 1; index >= 0; index -= 1) {
+    const message = prompt[index];
+    if (message === undefined || message.role === "system") return -1;
+    if (message.role === "assistant") continue;
+    const part = message.content.at(-1);
+    // Providers refuse a mark on an empty text, and drop a mark on the decision about a call of their own.
+    if (part?.type === "tool-approval-response" || (part?.type === "text" && part.text === "")) continue;
+    return index;
+  }
+  return -1;
+}
+
+/** Replaces the message, which later requests share. */
+function markAt(prompt: PromptMessage[], index: number, providerOptions: ProviderMetadata): void {
+  const message = prompt[index];
+  if (message !== undefined) prompt[index] = { ...message, providerOptions };
+}
+
+type Tools = readonly (PromptTool | ProviderTool)[];
+
+function withLastMarked(tools: Tools, providerOptions: ProviderMetadata): Tools {
+  const last = tools.findLastIndex(({ type }) => type === "function");
+  return tools.map((tool, index) => (index === last && tool.type === "function" ? { ...tool, providerOptions } : tool));
+}
