@@ -21,12 +21,21 @@ function priceOf(prices: PriceTable, modelId: string): Price | undefined {
 }
 
 function costAt(price: Price, usage: Usage): number | undefined {
-  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
   const rates: Rates = price.long !== undefined && inputTokens > price.long.over ? price.long : price;
-  const { input, output, cacheRead = input, cacheWrite = input } = rates;
+  const { input, output, cacheRead = input, cacheWrite = input, cacheWrite1h = cacheWrite * oneHourFactor } = rates;
   const plain = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
+  const written1h = Math.min(cacheWrite1hTokens, cacheWriteTokens);
+  const written = cacheWriteTokens - written1h;
   const millionths =
-    plain * input + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite + outputTokens * output;
+    plain * input +
+    cacheReadTokens * cacheRead +
+    written * cacheWrite +
+    written1h * cacheWrite1h +
+    outputTokens * output;
   return millionths / 1_000_000;
 }
+
+/** Anthropic: a write costs 1.25 times plain input for 5 minutes, and twice plain input for an hour. */
+const oneHourFactor = 1.6;

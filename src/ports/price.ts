@@ -12,6 +12,8 @@ export type Rates = {
   readonly cacheRead?: number;
   /** Input that was written to the provider's cache. Default: the rate of `input`. */
   readonly cacheWrite?: number;
+  /** Input that the provider keeps in its cache for an hour. Default: 1.6 times the rate of `cacheWrite`, as with Claude. */
+  readonly cacheWrite1h?: number;
 };
 
 /** If a request has more input tokens than `long.over`, the rates of `long` apply to all of its tokens. */

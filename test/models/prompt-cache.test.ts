@@ -12,6 +12,7 @@ import {
   type Bill,
   type BillingServer,
   beginsWith,
+  billed,
   type ScriptedReply,
   startBillingServer,
 } from "../../bench/economy/billing-server.mjs";
@@ -134,6 +135,18 @@ test.each(lifetimes)("promptCache %j marks with its lifetime", async (promptCach
   for (const { body } of bills(server))
     expect(new Set(marksIn(body).map((one) => JSON.stringify(one)))).toEqual(new Set([JSON.stringify(mark)]));
 });
+
+test.each(["5m", "1h"] as const)(
+  "the cost of a session with promptCache %j is what the provider bills",
+  async (promptCache) => {
+    const server = await start();
+    const agent = createAgent({ model: claude(server.baseURL), systemPrompt, tools: [note], promptCache });
+    const { usage } = await agent.run("Begin.");
+    // claude-sonnet-5: $2 for a million tokens of plain input, $10 for a million tokens of output.
+    const inputUsd = bills(server).reduce((sum, bill) => sum + billed(bill) * 2, 0) / 1_000_000;
+    expect(usage.costUsd).toBeCloseTo(inputUsd + (9 * 50 * 10) / 1_000_000, 9);
+  },
+);
 
 test("promptCache off sends what is sent without a prompt cache", async () => {
   const [off, on] = [await start(), await start()];

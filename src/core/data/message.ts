@@ -193,6 +193,8 @@ export type Usage = {
   readonly cacheReadTokens?: number;
   /** Input tokens that the provider wrote to its cache. `inputTokens` includes them. */
   readonly cacheWriteTokens?: number;
+  /** Those of `cacheWriteTokens` that the provider keeps for an hour, which may cost more to write. */
+  readonly cacheWrite1hTokens?: number;
   /** US dollars, from a price table or from the provider. */
   readonly costUsd?: number;
   /**

@@ -44,5 +44,6 @@ export const usageCounts = freeze([
   "reasoningTokens",
   "cacheReadTokens",
   "cacheWriteTokens",
+  "cacheWrite1hTokens",
   "costUsd",
 ] as const);

@@ -55,7 +55,17 @@ export function usageOf(value: unknown): Usage {
     ...count("reasoningTokens", output.reasoning),
     ...count("cacheReadTokens", input.cacheRead),
     ...count("cacheWriteTokens", input.cacheWrite),
+    ...count("cacheWrite1hTokens", writtenForAnHour(value.raw)),
   };
+}
+
+/** The AI SDK has no field for it, so it is read as Anthropic and Bedrock send it. Undefined if nothing was written so. */
+function writtenForAnHour(raw: unknown): unknown {
+  if (!isObject(raw)) return undefined;
+  const { cache_creation: created, cacheDetails: details } = raw;
+  if (isObject(created)) return created.ephemeral_1h_input_tokens || undefined;
+  if (!Array.isArray(details)) return undefined;
+  return details.find((detail) => isObject(detail) && detail.ttl === "1h")?.inputTokens;
 }
 
 function count<Key extends Exclude<keyof Usage, "partial">>(
