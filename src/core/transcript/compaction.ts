@@ -76,7 +76,7 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
   transcript.sentList = null;
   transcript.settings = null;
   transcript.promptCache = null;
-  Object.assign(transcript.pauses, noPauses());
+  transcript.pauses = noPauses;
   forgetSent(transcript.lastSent);
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;

@@ -4,9 +4,7 @@
  */
 import type { CallPauses } from "./transcript-record.js";
 
-export function noPauses(): CallPauses {
-  return { lastCallAt: null, count: 0 };
-}
+export const noPauses: CallPauses = { lastCallAt: null, count: 0 };
 
 /** Whether a call that begins now finds a cache that lasts an hour, but not one that lasts 5 minutes. */
 export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
@@ -16,8 +14,6 @@ export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
 }
 
 /** Counts a pause once, even if a restart prepares the same call again. */
-export function countPause(pauses: CallPauses, now: number): void {
-  if (!isPause(pauses, now)) return;
-  pauses.count += 1;
-  pauses.lastCallAt = null;
+export function countPause(pauses: CallPauses, now: number): CallPauses {
+  return isPause(pauses, now) ? { lastCallAt: null, count: pauses.count + 1 } : pauses;
 }

@@ -94,7 +94,7 @@ export type Transcript = {
   /** How the last model call used the provider's prompt cache; null: with its usual lifetime. */
   promptCache: "1h" | "off" | null;
   /** The pauses between model calls since the last compaction. */
-  readonly pauses: CallPauses;
+  pauses: CallPauses;
   /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
   sentList: readonly ListedMessage[] | null;
   /** What was sent last. */
@@ -108,8 +108,8 @@ export type Transcript = {
 /** Pauses between model calls that outlast a prompt cache of 5 minutes, but not one of an hour. */
 export type CallPauses = {
   /** When the last model call that was answered began, in epoch milliseconds; null if there is none. */
-  lastCallAt: number | null;
-  count: number;
+  readonly lastCallAt: number | null;
+  readonly count: number;
 };
 
 /** The last model call, and what it had in common with the call before. */

@@ -59,7 +59,7 @@ export function createTranscript(): Transcript {
     sources: null,
     settings: null,
     promptCache: null,
-    pauses: noPauses(),
+    pauses: noPauses,
     sentList: null,
     lastSent: nothingSent(),
     data: noData,
@@ -235,7 +235,7 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
   transcript.promptCache = event.promptCache ?? null;
-  countPause(transcript.pauses, event.at);
+  transcript.pauses = countPause(transcript.pauses, event.at);
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
@@ -280,7 +280,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const { run } = transcript;
   if (run === null) return;
   countUsage(run, event, event.usage);
-  transcript.pauses.lastCallAt = event.timing.startedAt;
+  transcript.pauses = { lastCallAt: event.timing.startedAt, count: transcript.pauses.count };
   run.steps = event.modelCallIndex;
   run.leftSteps = 0;
   run.doneMessage = undefined;

@@ -50,7 +50,7 @@ const anthropic: PriceList = {
 };
 
 /** Above 272,000 input tokens, input costs twice as much, and output one and a half times as much. */
-function withLongContext(rates: Required<Rates>): Price {
+function withLongContext(rates: Required<Omit<Rates, "cacheWrite1h">>): Price {
   const { input, output, cacheRead, cacheWrite } = rates;
   const long = { input: 2 * input, output: 1.5 * output, cacheRead: 2 * cacheRead, cacheWrite: 2 * cacheWrite };
   return { ...rates, long: { over: 272_000, ...long } };
