@@ -1,7 +1,10 @@
 /**
  * Tools that are held to what was permitted while they work, and the rule that the log keeps.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,7 +15,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { rename, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -147,45 +149,41 @@ test.each([
   if (expected.verdict === "deny" && !("rule" in expected)) expect(decisions[0]).not.toHaveProperty("rule");
 });
 
-test(
-  "a rule for a folder lets nothing be written elsewhere, however often the folder is swapped with a link",
-  verifies("CHAT-2#rules"),
-  async () => {
-    const { base, root } = folder();
-    mkdirSync(join(root, "lib"));
-    mkdirSync(join(root, "real"));
-    let isOver = false;
-    const swapping = (async () => {
-      rmSync(join(root, "src"), { recursive: true });
-      while (!isOver) {
-        await symlink("lib", join(root, "src")).catch(() => {});
-        await new Promise((resolve) => setImmediate(resolve));
-        await rm(join(root, "src")).catch(() => {});
-        await rename(join(root, "real"), join(root, "src")).catch(() => {});
-        await new Promise((resolve) => setImmediate(resolve));
-        await rename(join(root, "src"), join(root, "real")).catch(() => {});
-      }
-    })();
-    const permissions = createPermissions({
-      allowAll: false,
-      root,
-      home: join(base, "home"),
-      environment: { XDG_CONFIG_HOME: join(base, "config") },
-      allow: ["write_file(src/**)"],
-    });
-    const { tools, canExecuteTool } = guardedTools(permissions, []);
-    const tool = tools.find(({ name }) => name === "write_file");
-    for (let at = 0; at < 300; at += 1) {
+test("a rule for a folder lets nothing be written elsewhere while another process swaps it with a link", {
+  timeout: 60_000,
+}, async () => {
+  const { base, root } = folder();
+  mkdirSync(join(root, "lib"));
+  const permissions = createPermissions({
+    allowAll: false,
+    root,
+    home: join(base, "home"),
+    environment: { XDG_CONFIG_HOME: join(base, "config") },
+    allow: ["write_file(src/**)"],
+  });
+  const { tools, canExecuteTool } = guardedTools(permissions, []);
+  const tool = tools.find(({ name }) => name === "write_file");
+  // Another process: what is done in one turn of this one cannot be interrupted from within.
+  const script =
+    "const fs = require('fs'); fs.symlinkSync('lib', 'link');" +
+    "const stay = () => { const t = performance.now() + Math.random() * 0.3; while (performance.now() < t); };" +
+    "for (;;) { stay(); try { fs.renameSync('src', 'real'); fs.renameSync('link', 'src'); stay(); fs.renameSync('src', 'link'); fs.renameSync('real', 'src'); } catch (e) { try { fs.rmSync('src', { recursive: true, force: true }); fs.renameSync('real', 'src'); } catch {} } }";
+  const swapping = spawn(process.execPath, ["-e", script], { cwd: root, stdio: "ignore" });
+  try {
+    while (!existsSync(join(root, "real"))) await new Promise((resolve) => setImmediate(resolve));
+    for (let at = 0; at < 400; at += 1) {
       const input = { path: `src/${at}.txt`, content: "new" };
       const call = { tool: { name: "write_file", readOnly: false }, input, callKey: `r/0/${at}` } as never;
       const data = { get: () => undefined, all: () => ({}) };
       const decided = await canExecuteTool(call, { sessionId: "s", data } as never);
       const verdict = typeof decided === "string" ? decided : decided.verdict;
-      const context = { idempotencyKey: `r/0/${at}`, sessionId: "s", data, signal: new AbortController().signal };
+      const context = { idempotencyKey: `r/0/${at}`, sessionId: "s", data, signal: AbortSignal.timeout(100) };
       if (verdict === "allow") await Promise.resolve(tool?.execute?.(input, context as never)).catch(() => {});
     }
-    isOver = true;
-    await swapping;
-    expect(readdirSync(join(root, "lib"))).toEqual([]);
-  },
-);
+  } finally {
+    const ended = once(swapping, "exit");
+    swapping.kill("SIGKILL");
+    await ended;
+  }
+  expect(readdirSync(join(root, "lib"))).toEqual([]);
+});
