@@ -109,6 +109,7 @@ export type Transcript = {
 export type CallPauses = {
   /** When the last model call that was answered began, in epoch milliseconds; null if there is none. */
   readonly lastCallAt: number | null;
+  /** How many there were. */
   readonly count: number;
 };
 
