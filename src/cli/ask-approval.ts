@@ -4,7 +4,7 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../index.js";
-import { callTitle } from "./conversation/call-lines.js";
+import { callTitle } from "./call-title.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
 import { type KeptScope, keepRule } from "./permissions/keep.js";

@@ -5,7 +5,7 @@
  * its key.
  */
 import { PawlError, pendingApprovals, type Store, type StoredApproval } from "../index.js";
-import { callTitle } from "./conversation/call-lines.js";
+import { callTitle } from "./call-title.js";
 import { shortId } from "./home.js";
 import type { Redaction } from "./redaction.js";
 import { age, cut, duration, exact, oneLine, visible, wholeInput } from "./text.js";

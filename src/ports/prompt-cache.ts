@@ -1,8 +1,6 @@
 /**
  * How an agent uses its providers' prompt caches.
  */
-import { oneOf } from "../check-options.js";
-
 /**
  * Providers with a prompt cache charge less for the beginning of a request if it repeats an earlier request.
  *
@@ -12,6 +10,6 @@ import { oneOf } from "../check-options.js";
  * - `"1h"`: an hour, if the provider offers it. Writes cost more, so this pays off in sessions that pause.
  * - `"off"`: the provider is not asked to cache. Providers that cache without being asked still do.
  */
-export type PromptCache = "auto" | "5m" | "1h" | "off";
+export type PromptCache = (typeof promptCaches)[number];
 
-export const promptCacheRule = oneOf("auto", "5m", "1h", "off");
+export const promptCaches = ["auto", "5m", "1h", "off"] as const;

@@ -85,7 +85,9 @@ async function play(provider: RealProvider, { replies, isAbout }: Case): Promise
     const wait = retryInMs === undefined ? "not tried again" : `again after ${waitIn(retryInMs, isAbout === true)}`;
     return `\`attempt_failed\` (${failure.kind}), ${wait}`;
   });
-  const ended = `**${result.status}** (${"reason" in result ? result.reason : ""}): \`${result.text}\``;
+  // The provider's own words differ from one provider to the next.
+  const text = result.status === "failed" ? result.text.replace(result.error?.message ?? "", "…") : result.text;
+  const ended = `**${result.status}** (${"reason" in result ? result.reason : ""}): \`${text}\``;
   const asked = server.requests.length;
   return { user: [...failed, ended].join("\n"), model: asked === 1 ? "is asked once" : `is asked ${asked} times` };
 }

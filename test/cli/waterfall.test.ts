@@ -73,7 +73,7 @@ describe("the waterfall", () => {
       expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
       expect.stringMatching(/^lab\/one ·+ 20 ms before the next attempt$/),
       expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
-      expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h 0 min for a person \(ada\)$/),
+      expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h for a person \(ada\)$/),
       "deny_me denied",
       expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),
       expect.stringMatching(/^deploy\\x1b\[2J ▓+ 20 ms error \(attempt 2\)$/),

@@ -283,7 +283,6 @@ function sum(numbers: readonly number[]): number {
 
 function rowOf(one: Case, seen: Seen, withFallback: boolean): readonly string[] {
   const { failures, requests, result } = seen;
-  const error = result.status === "failed" && result.error !== undefined ? `\nerror: ${result.error.message}` : "";
   const reason = "reason" in result ? result.reason : "";
   const tried = String(Math.max(failures.length, requests));
   return [
@@ -292,7 +291,7 @@ function rowOf(one: Case, seen: Seen, withFallback: boolean): readonly string[] 
     withFallback ? `${tried}, then the second model once` : tried,
     waited(seen, one.isAbout === true),
     // The port is another one each time.
-    `**${result.status}** (${reason}): ${result.text}${error.replace(/(127\.0\.0\.1):\d+/, "$1:…")}`,
+    `**${result.status}** (${reason}): ${result.text.replace(/(127\.0\.0\.1):\d+/, "$1:…")}`,
   ];
 }
 

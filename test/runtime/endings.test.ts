@@ -130,7 +130,7 @@ describe("an answer that its provider ends with", () => {
     expect(await always.result).toMatchObject({
       status: "failed",
       reason: "model_error",
-      text: reasons.model_error.text,
+      text: "The model could not be reached or failed: The provider ended its answer with an error.",
       error: { code: "provider" },
     });
     expect(always.model.requests).toHaveLength(6);
@@ -164,7 +164,7 @@ describe("an answer with nothing in it", () => {
       expect(await result).toMatchObject({
         status: "failed",
         reason: "empty_response",
-        text: reasons.empty_response.text,
+        text: "The model gave an empty answer twice: The answer was empty.",
         steps: 0,
       });
       expect(model.requests.map(({ modelCallIndex, attempt }) => [modelCallIndex, attempt])).toEqual([

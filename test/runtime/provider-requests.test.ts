@@ -253,7 +253,10 @@ test("Bedrock: its signed reasoning", verifies("CTX-10"), async () => {
     { reasoningContent: { reasoningText: { text: "Oslo, then.", signature: "c2lnbmVk" } } },
     { toolUse: { toolUseId: "tooluse_1", name: "weather", input: city } },
   ]);
-  expect(listIn(user, "content")).toMatchObject([{ toolResult: { toolUseId: "tooluse_1" } }]);
+  expect(listIn(user, "content")).toMatchObject([
+    { toolResult: { toolUseId: "tooluse_1" } },
+    { cachePoint: { type: "default" } },
+  ]);
 });
 
 test("a cited document keeps its file name and media type", verifies("CTX-10"), async () => {

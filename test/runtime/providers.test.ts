@@ -164,7 +164,7 @@ describe.each(realProviders)("$name", (provider) => {
       status: "failed",
       reason: "context_limit",
       error: { code: "context_overflow" },
-      text: "The conversation no longer fits the model's context window.",
+      text: expect.stringMatching(/^The conversation no longer fits the model's context window: ./),
     });
     expect(server.requests).toHaveLength(1);
   });

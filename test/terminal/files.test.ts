@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { composeMessage, dataPart, shownMessage } from "../../src/cli/conversation/attachments.js";
+import { composeMessage, dataPart, shownMessage } from "../../src/cli/attachments.js";
 import { codeBlocks } from "../../src/cli/conversation/code-blocks.js";
 import { fileNames, matchingNames, pathBeing } from "../../src/cli/conversation/file-names.js";
 import { addIgnoreRules, isIgnored } from "../../src/tools/ignore-rules.js";
@@ -101,6 +101,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
     expect(input).toHaveLength(2);
     expect(problems).toEqual([
       "@link.txt does not join the message: it is not in the folder.",
+      "@../nothing-there does not join the message: there is no such file in the folder.",
       "@/etc/passwd does not join the message: it is not in the folder.",
       "@big.txt does not join the message: it is larger than 1,000,000 bytes.",
       "@data.bin does not join the message: it is no text.",

@@ -3,7 +3,7 @@
  * colours, what joined a message, and lists to choose from. The view's own places are in view.test.ts.
  */
 import { describe, expect, test } from "vitest";
-import { composeMessage, dataPart } from "../../src/cli/conversation/attachments.js";
+import { composeMessage, dataPart } from "../../src/cli/attachments.js";
 import { changesInFile } from "../../src/cli/conversation/change-lines.js";
 import { createCompletion } from "../../src/cli/conversation/completion.js";
 import { loadHighlighting } from "../../src/cli/conversation/highlight.js";

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
-import { composeMessage, dataPart } from "../conversation/attachments.js";
+import { composeMessage, dataPart } from "../attachments.js";
 import {
   type DriveOptions,
   type NewRunOptions,

@@ -6,10 +6,10 @@
  */
 import type { Agent, Store } from "../../index.js";
 import type { BackgroundProcesses, EarlierProcess } from "../../tools/index.js";
+import { dataPart } from "../attachments.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { cut, duration, oneLine } from "../text.js";
-import { dataPart } from "./attachments.js";
 import type { CommandContext } from "./session-commands.js";
 import type { SessionControl } from "./session-control.js";
 import { showWhole } from "./show-whole.js";

@@ -3,8 +3,9 @@
  */
 import { fileEditIn } from "../../core/index.js";
 import type { Json } from "../../index.js";
+import { callTitle } from "../call-title.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
-import { cut, duration, hasFailedCommand, oneLine, shortInput, shortResult } from "../text.js";
+import { cut, duration, hasFailedCommand, oneLine, shortResult } from "../text.js";
 import { type Changes, changesBetween } from "./change-lines.js";
 
 export type OpenCall = {
@@ -45,18 +46,6 @@ export const readers: ReadonlySet<string> = new Set([
   "search_output",
   "read_skill",
 ]);
-
-/** A call in a few words: its command or its path before other fields. */
-export function callTitle(name: string, input: Json, columns: number): string {
-  const title = oneLine(name);
-  const room = Math.max(10, columns - title.length - 1);
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return `${title} ${shortInput(input, room)}`;
-  const { command, path, oldText, newText, content, ...others } = input as { readonly [key: string]: Json };
-  if (typeof command === "string") return `${title} ${cut(oneLine(command), room)}`;
-  if (typeof path !== "string") return `${title} ${shortInput(input, room)}`.trimEnd();
-  const more = Object.keys(others).length === 0 ? "" : ` ${shortInput(others, room)}`;
-  return `${title} ${cut(`${oneLine(path)}${more}`, room)}`;
-}
 
 /** The lines of a running call, at most `most`. */
 export function runningLines(call: OpenCall, columns: number, most: number, now: number): readonly Line[] {

@@ -3,11 +3,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Agent, PawlError } from "../../index.js";
+import { shownMessage } from "../attachments.js";
 import { type FileRecord, recordKeys, recordsIn } from "../file-records.js";
 import { shortId } from "../home.js";
 import { lineOf } from "../screen/line.js";
 import { counted, oneLine } from "../text.js";
-import { shownMessage } from "./attachments.js";
 import type { CommandContext } from "./session-commands.js";
 
 /** A message of the person: the entry that has it, and its text. */

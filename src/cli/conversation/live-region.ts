@@ -1,6 +1,8 @@
 /**
  * The live region of a conversation: what is open, the question or a list, the draft, and the status.
  */
+
+import { callTitle } from "../call-title.js";
 import type { Mode } from "../permissions/mode.js";
 import type { Draft } from "../screen/draft.js";
 import { draftRows } from "../screen/draft-rows.js";
@@ -9,7 +11,6 @@ import { type Picker, pickerRows } from "../screen/picker.js";
 import type { Region } from "../screen/screen.js";
 import { oneLine } from "../text.js";
 import { type Answering, answerKeys, promptOf, scopesOf } from "./answering.js";
-import { callTitle } from "./call-lines.js";
 import type { OpenQuestion } from "./questions.js";
 import { statusLine } from "./status-line.js";
 import type { View } from "./view.js";

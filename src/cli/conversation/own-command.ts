@@ -4,10 +4,10 @@
  */
 import type { ToolContext } from "../../index.js";
 import { createShellTool } from "../../tools/index.js";
+import { dataPart } from "../attachments.js";
 import type { Redaction } from "../redaction.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import { cut, oneLine } from "../text.js";
-import { dataPart } from "./attachments.js";
 import { outputPart } from "./call-lines.js";
 import type { SessionControl } from "./session-control.js";
 

@@ -6,6 +6,7 @@
  */
 import { createInterface } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
+import { callTitle } from "../call-title.js";
 import { clipboardSequence } from "../pager.js";
 import type { Offer } from "../permissions/offers.js";
 import { isEmpty } from "../screen/draft.js";
@@ -24,7 +25,6 @@ import {
   scopesOf,
   submitAnswer,
 } from "./answering.js";
-import { callTitle } from "./call-lines.js";
 import { inputLines } from "./exact-lines.js";
 import { answerableAfter, bell, type Front, isMessage, type Talk, twiceWithin } from "./front.js";
 import { createLineOrder } from "./line-order.js";

@@ -16,6 +16,7 @@ import {
   type StreamItem,
   type UserPart,
 } from "../../index.js";
+import { composeMessage } from "../attachments.js";
 import { dollars } from "../closing-line.js";
 import { describeError } from "../exit.js";
 import { textOfFolderFile } from "../folder-file.js";
@@ -23,7 +24,6 @@ import { modeKey } from "../permissions/mode.js";
 import type { Redaction } from "../redaction.js";
 import { outcomeOf } from "../run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
-import { composeMessage } from "./attachments.js";
 import type { Activity } from "./fold.js";
 import { loadHighlighting } from "./highlight.js";
 import type { OpenQuestion } from "./questions.js";

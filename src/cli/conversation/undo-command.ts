@@ -2,11 +2,11 @@
  * `/undo` and `/redo`: shows what would change in files, and asks.
  */
 
+import { dataPart } from "../attachments.js";
 import { isWriter } from "../file-records.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import type { Choice } from "../screen/picker.js";
 import { counted, oneLine } from "../text.js";
-import { dataPart } from "./attachments.js";
 import { readers } from "./call-lines.js";
 import { changesBetween, markOf } from "./change-lines.js";
 import type { CommandContext } from "./session-commands.js";

@@ -2,6 +2,7 @@
  * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
  */
 import type { Json, PublicEvent, RunResult } from "../../index.js";
+import { callTitle } from "../call-title.js";
 import { closingLine } from "../closing-line.js";
 import { compactionNote } from "../compaction-note.js";
 import { failedAttempt } from "../failed-attempt.js";
@@ -10,7 +11,6 @@ import { redactionNote } from "../redaction-note.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
 import { exact } from "../text.js";
 import { plainText, type TextStyle } from "../text-style.js";
-import { callTitle } from "./call-lines.js";
 import { inputLines } from "./exact-lines.js";
 import { askedOf, type OpenQuestion } from "./questions.js";
 

@@ -16,9 +16,9 @@ import {
   type Usage,
   type UserMessage,
 } from "../../index.js";
+import { shownMessage } from "../attachments.js";
 import { repairNote } from "../repair-note.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../screen/line.js";
-import { shownMessage } from "./attachments.js";
 import { endedLines } from "./call-lines.js";
 import { type Activity, activityOf, changeCall, type Fold, openLines, type QueuedRun, write } from "./fold.js";
 import { createMarkdownLines } from "./markdown-lines.js";

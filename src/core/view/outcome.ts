@@ -214,10 +214,13 @@ function endOf(
   }
 }
 
-/** The text of a run that ended without an answer: its reason, and what went wrong. */
+/**
+ * The text of a run that ended without an answer: its reason, and what went wrong. Why an answer was refused is left to
+ * `error`: the words may quote the answer, and programs show this text to the person who must not get it.
+ */
 export function textOfEnd(reason: Reason, fault?: Pick<Fault, "message">): string {
   const { text } = reasons[reason];
-  if (fault === undefined || fault.message.trim() === "") return text;
+  if (reason === "output_refused" || fault === undefined || fault.message.trim() === "") return text;
   return `${text.replace(/\.$/, "")}: ${fault.message.trim()}`;
 }
 

@@ -11,6 +11,7 @@ import {
   anObject,
   checkOptions,
   type OptionTable,
+  oneOf,
   someText,
   wholeNumber,
 } from "../../check-options.js";
@@ -18,7 +19,7 @@ import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { inNextTurn, startIdleTimer, warn } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
-import { type PromptCache, promptCacheRule } from "../../ports/prompt-cache.js";
+import { type PromptCache, promptCaches } from "../../ports/prompt-cache.js";
 import { type CacheUse, createCacheUse } from "./cache-use.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { toModelFailure } from "./failure.js";
@@ -54,7 +55,7 @@ const optionRules: OptionTable<AiSdkOptions> = {
   takesInResults: aFunction,
   providerOptions: anObject,
   providerTools: aList,
-  promptCache: promptCacheRule,
+  promptCache: oneOf(...promptCaches),
 };
 
 /**

@@ -10,6 +10,7 @@ import {
   aStore,
   checkOptions,
   type OptionTable,
+  oneOf,
 } from "../../check-options.js";
 import type { CompactionOptions } from "../../context/compaction-options.js";
 import type { ContextOptions } from "../../context/context-options.js";
@@ -18,7 +19,7 @@ import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { Hook } from "../../ports/hook.js";
 import type { Model, ModelTimeouts } from "../../ports/model.js";
-import { type PromptCache, promptCacheRule } from "../../ports/prompt-cache.js";
+import { type PromptCache, promptCaches } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
@@ -106,7 +107,7 @@ const optionRules: OptionTable<AgentOptions<unknown>> = {
   model: anything,
   models: anObject,
   settings: anObject,
-  promptCache: promptCacheRule,
+  promptCache: oneOf(...promptCaches),
   tools: anything,
   systemPrompt: anyText,
   limits: anObject,

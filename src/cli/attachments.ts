@@ -5,9 +5,9 @@
  *    line and not the whole part.
  * 2. Nothing outside the folder joins, and what joins is bounded.
  */
-import { textOf, type UserMessage, type UserPart } from "../../index.js";
-import { readFolderFile, textOfBytes } from "../folder-file.js";
-import { counted } from "../text.js";
+import { textOf, type UserMessage, type UserPart } from "../index.js";
+import { readFolderFile, textOfBytes } from "./folder-file.js";
+import { counted } from "./text.js";
 
 /** Of one message. */
 const mostFiles = 20;
