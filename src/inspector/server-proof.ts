@@ -1,6 +1,6 @@
 /**
- * Asks what answers at this page's address to prove that it is the server that let the page in: it has to know the second
- * half, which the page does not send for that. The browser sends the cookie, which is worth nothing without the half.
+ * Asks what answers at this page's address to prove that it is the server that let the page in. The server
+ * has to know the second half, which the page does not send for that. The browser sends the cookie, which is worth nothing without the half.
  */
 
 export type Proof = "proved" | "unknown_page" | "stranger";

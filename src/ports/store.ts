@@ -248,8 +248,8 @@ export interface Store {
   commit(lease: Lease, commit: Commit): Promise<CommitResult>;
   /**
    * Replaces content of a session under its lease, and removes blobs: all of it or nothing, in one transaction with the commit that
-   * records it. When it resolves with `ok`, no read gives the former content, and the store has overwritten it as far as it can: the
-   * documentation of a store says what may be left, for example in backups.
+   * records it. When it resolves with `ok`, no read gives the former content, and the store has overwritten it as far as it can.
+   * The documentation of a store says what may be left, for example in backups.
    */
   redact(lease: Lease, redaction: Redaction): Promise<CommitResult>;
   /** The last row; null if the log is empty. */

@@ -6,7 +6,7 @@
  * 2. In return the page gets a cookie that no script reads, and a second half that it keeps and sends in a header. Both are
  *    needed: a cookie has no port, so the browser sends it to other servers on this machine, and with requests of their pages.
  * 3. Both are signed. Nothing is kept of them, so each process with the same keys knows them. By default the keys are those of
- *    one start of a server: what a program on the port of a dead server was sent is worth nothing to the next one.
+ *    one start of a server. So what a program on the port of a dead server was sent is worth nothing to the next server.
  * 4. Before a page sends its half, it has the server prove that it knows the half: anybody may listen on a port that is free.
  */
 import { hmacSha256, sha256 } from "../platform/hash.js";

@@ -106,8 +106,8 @@ type Common = {
    */
   readonly secret?: string;
   /**
-   * How long a page that a start link let in may come back, at most 8 hours: `start`, until this server ends; `secret`, to every
-   * server with the same secret, also after a restart. On a machine with several users, any of them may listen on the port
+   * How long a page that a start link let in may come back, at most 8 hours. `start`: until this server ends. `secret`: to
+   * every server with the same secret, also after a restart. On a machine with several users, any of them may listen on the port
    * of a server that has ended, so `secret` is for servers behind a proxy of yours. Default: `secret` with `secret` or
    * `peers`, else `start`.
    */

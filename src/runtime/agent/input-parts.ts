@@ -10,8 +10,8 @@ export type InputFile = Omit<FilePart, "data" | "mediaType"> & {
   /** Bytes (also a `Buffer`), a `Blob` or `File`, an http(s) or data URL, or base64. */
   readonly data: string | Uint8Array | ArrayBuffer | Blob | URL;
   /**
-   * For example `image/png`. Default: the type of a `Blob` or data URL; that of the bytes of PNG, JPEG, GIF, WebP and PDF; or that of the
-   * ending of `filename` or of the URL.
+   * For example `image/png`. By default it is taken from a `Blob` or data URL, or detected in the bytes (PNG, JPEG, GIF, WebP and
+   * PDF). Otherwise the ending of `filename` or of the URL decides.
    */
   readonly mediaType?: string;
 };

@@ -14,8 +14,9 @@ import { redactSession, type Wanted } from "./redact-session.js";
 /** What is taken out of a session: texts, entries, calls, or several of them. */
 export type RedactionOptions = {
   /**
-   * Texts of 6 characters or more, such as a key: each is replaced wherever it is, in messages, inputs, outputs, prompts, summaries, the
-   * title, the session's data and stored files, also where JSON has escaped it, and in the sessions that calls of this session began.
+   * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs, prompts,
+   * summaries, the title, the session's data and stored files, also where JSON has escaped it. Sessions that calls of this session
+   * began are searched as well.
    */
   readonly text?: string | readonly string[];
   /** Entries of the log: all that people, models and tools said in them is replaced, and the files in them. */

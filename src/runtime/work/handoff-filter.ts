@@ -83,8 +83,8 @@ function viewOf(state: HandingOver, context: EffectContext): HandoffView {
 }
 
 /**
- * A list that ends with the text of an assistant, as a filter that drops tool calls may leave it, gets a short message of the
- * user: providers continue after those, and not after their own answer.
+ * Adds a short user message to a list that ends with an assistant's text, as a filter that drops tool calls may leave it.
+ * Providers answer a user message, but not their own text.
  */
 function endedByUser(list: unknown): unknown {
   if (!Array.isArray(list)) return list;

@@ -7,10 +7,10 @@ import { modelOf } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
 /**
- * The tools that read the rest of an output are offered once the model sees that one was cut or left out: small models
- * call them otherwise, and waste their steps. A model with a prompt cache is offered them from the start, because tools come
- * first in a request: a later change of the list would be charged with the whole conversation. Each of the two lists stays
- * the same array.
+ * The tools that read the rest of an output are offered once the model sees that an output was cut or left out. Small models
+ * would call them before that, and waste their steps. A model with a prompt cache is offered them from the start: tools come
+ * first in a request, so a later change of the list would end the cache of the whole conversation. Each of the two lists
+ * stays the same array.
  */
 export function offeredSpecifications(
   context: Pick<EffectContext, "parts" | "transcript" | "state">,
