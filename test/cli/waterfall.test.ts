@@ -78,7 +78,7 @@ describe("the waterfall", () => {
       expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),
       expect.stringMatching(/^deploy\\x1b\[2J ▓+ 20 ms error \(attempt 2\)$/),
     ]);
-    expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h 0 min");
+    expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h");
   });
 
   test("tells how often a request was sent again within an attempt", proven, () => {
