@@ -15,7 +15,7 @@ export type Inspector = {
   readonly api: Api;
   readonly state: () => AppState;
   readonly dispatch: (action: Action) => void;
-  /** Calls back after changes, at most once a frame. */
+  /** Calls back after changes: at once when the page goes elsewhere, otherwise at most once a frame. */
   readonly subscribe: (listener: () => void) => () => void;
   readonly navigate: (route: Route, options?: { readonly isReplacing?: boolean }) => void;
   readonly loadList: (options?: { readonly isMore?: boolean }) => Promise<void>;
@@ -61,8 +61,12 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     isTelling = true;
     requestAnimationFrame(() => {
       isTelling = false;
-      for (const listener of listeners) listener();
+      tellNow();
     });
+  }
+
+  function tellNow(): void {
+    for (const listener of listeners) listener();
   }
 
   const loads = createSessionLoads(api, () => state.session, dispatch);
@@ -178,6 +182,8 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const before = state.session?.id ?? null;
     const isNew = state.route.screen !== route.screen;
     dispatch({ type: "navigated", route });
+    // Before the next frame: a key that came in between would act on what was left, and might approve another call.
+    tellNow();
     if (state.access !== "in") return;
     const id = state.session?.id ?? null;
     if (id !== null && id !== before) openSession(id);

@@ -117,6 +117,17 @@ export async function openInspector(
   return { page, context, problems, asked };
 }
 
+/** Presses a key until what it opens is there. A call that has just appeared ignores the keys that answer it. */
+export async function pressUntil(page: Page, key: string, opened: Locator): Promise<void> {
+  const isThere = async () => (await opened.count()) > 0;
+  const press = async () => {
+    if (await isThere()) return true;
+    await page.keyboard.press(key);
+    return isThere();
+  };
+  await expect.poll(press, { timeout: 10_000 }).toBe(true);
+}
+
 const sizes = [
   ["wide", 1440, 900],
   ["middle", 1024, 768],

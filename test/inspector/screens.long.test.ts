@@ -7,7 +7,7 @@ import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
+import { look, openBrowser, openInspector, pressUntil } from "./browser.js";
 import { mender, ordered, orderTool, writeOthers, writeWaiting } from "./desk.js";
 
 test("shows sessions, steps, a request, the log and what waits", async () => {
@@ -36,8 +36,7 @@ test("shows sessions, steps, a request, the log and what waits", async () => {
   await page.getByText("Before", { exact: true }).waitFor();
   await look(page, "approvals");
   await page.getByRole("option", { name: /edit_file/ }).click();
-  await page.keyboard.press("e");
-  await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
+  await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
   await look(page, "edit");
   await page.keyboard.press("Escape");
   await page.goto(`${rig.url}/#/approvals`);
@@ -63,8 +62,9 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
   await page.getByRole("option", { name: /order/ }).click();
-  await page.keyboard.press("e");
-  await page.getByRole("textbox", { name: "City" }).fill("Ulm");
+  const city = page.getByRole("textbox", { name: "City" });
+  await pressUntil(page, "e", city);
+  await city.fill("Ulm");
   await page.getByRole("button", { name: "Take out Line 1" }).click();
   await page.getByRole("button", { name: "+ Line" }).click();
   const added = page.getByRole("group", { name: "Line 2" });
@@ -88,15 +88,18 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   expect(problems).toEqual([]);
 });
 
-test("a key acts on what the key before it opened, however soon it comes", async () => {
+test("a key acts on what the key before it opened, however soon it comes, but answers no call that has just appeared", async () => {
   const store = createMemoryStore();
   await writeWaiting(store);
   const rig = await serverOfTest({ store, agents: [mender(store)], work: false, ui: true });
-  const { page } = await openInspector(await openBrowser(), rig);
+  const { page, asked } = await openInspector(await openBrowser(), rig);
   await page.keyboard.press("a");
   await page.getByText("What will run").waitFor();
-  // A key answers a call only when the call could be read.
-  await new Promise((done) => setTimeout(done, 450));
+  const editor = page.locator(".editor");
+  const approve = page.getByRole("button", { name: /^Approve y/ });
+  await pressUntil(page, "e", editor);
+  await page.keyboard.press("Escape");
+  await approve.waitFor();
   // Both keys within one task, so that the browser draws nothing between them. The page renders in a microtask.
   const pressed = (first: string, second: string) =>
     page.evaluate(`(async () => {
@@ -106,10 +109,17 @@ test("a key acts on what the key before it opened, however soon it comes", async
       for (let turn = 0; turn < 20; turn += 1) await null;
       press("${second}");
     })()`);
-  const route = new URL(page.url()).hash;
+  const hash = () => new URL(page.url()).hash;
+  const route = hash();
   await pressed("e", "Escape");
-  await page.getByRole("button", { name: /^Approve/ }).waitFor();
+  await approve.waitFor();
   await pressed("n", "Escape");
-  await page.getByRole("button", { name: /^Approve/ }).waitFor();
-  expect(new URL(page.url()).hash).toBe(route);
+  await approve.waitFor();
+  expect(hash()).toBe(route);
+  // The key was meant for the call that was there before.
+  await pressed("j", "y");
+  await page.getByRole("region", { name: "shell waits" }).waitFor();
+  await pressUntil(page, "e", editor);
+  expect(asked.filter((address) => address.endsWith("/answers"))).toEqual([]);
+  expect((await rig.ask("GET", "/v1/approvals")).json.approvals).toHaveLength(2);
 });
