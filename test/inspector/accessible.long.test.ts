@@ -6,7 +6,7 @@ import { createMemoryStore } from "../../src/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { verifies } from "../verifies.js";
 import { accessibilityTree, nodesOf } from "./accessibility-tree.js";
-import { openBrowser, openInspector, type Page } from "./browser.js";
+import { openBrowser, openInspector, type Page, pressUntil } from "./browser.js";
 import { mender, writeWaiting } from "./desk.js";
 import { nested } from "./family.js";
 import { outsideOf, paleIn } from "./look.js";
@@ -162,8 +162,10 @@ test("whatever can be used has a name, on every screen", verifies("UI-2"), async
     await at(path);
     await page.locator(path === "approvals" ? ".input-box" : "main").waitFor();
     if (path === session) await page.getByText("I change the loop").waitFor();
-    if (key !== undefined) await page.keyboard.press(key);
-    await page.locator(selector).first().waitFor();
+    const shown = page.locator(selector).first();
+    if (key !== undefined && path === "approvals") await pressUntil(page, key, shown);
+    else if (key !== undefined) await page.keyboard.press(key);
+    await shown.waitFor();
     const elements = await elementsOf(page);
     expect(elements.length, selector).toBeGreaterThan(10);
     // Assistive technology is not told of what stands in an option.

@@ -10,7 +10,7 @@ import { loadInto, type Recording } from "../golden/recording.js";
 import { serverOfTest } from "../server/rig.js";
 import { hostileText as corpus } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
-import { type Opened, openBrowser, openInspector } from "./browser.js";
+import { type Opened, openBrowser, openInspector, pressUntil } from "./browser.js";
 
 /** Logs with every event of a session but one. */
 const recordings = "test/golden/v2";
@@ -113,8 +113,7 @@ describe("text of strangers", () => {
     await page.getByText("What will run").waitFor();
     await page.getByText(/characters of this input cannot be seen/).waitFor();
     await harmless();
-    await page.keyboard.press("e");
-    await page.getByRole("button", { name: /Approve the edit/ }).waitFor();
+    await pressUntil(page, "e", page.getByRole("button", { name: /Approve the edit/ }));
     await page.keyboard.press("Escape");
     await page.keyboard.press("n");
     await page.getByRole("textbox").fill(corpus);

@@ -2,14 +2,14 @@
  * The inspector while sessions run: text as it streams, answers from a page as wide as a phone, and a server that goes away.
  */
 import { createServer as createHttpServer } from "node:http";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
-import { createServer } from "../../src/server/index.js";
+import { createServer, createToken, type ServerOptions } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector } from "./browser.js";
+import { look, openBrowser, openInspector, pressUntil } from "./browser.js";
 import { mender, shell, writeWaiting } from "./desk.js";
 
 const phone = { width: 390, height: 844 };
@@ -87,8 +87,8 @@ describe("the inspector", () => {
       await page.getByText("What will run").waitFor();
       await page.keyboard.press("j");
       await page.getByText("rm -rf build && npm ci").nth(1).waitFor();
-      await page.keyboard.press("e");
       const field = page.getByRole("textbox", { name: /command/ });
+      await pressUntil(page, "e", field);
       await field.fill("");
       await page.getByText("it must not be empty").waitFor();
       await field.fill("npm ci");
@@ -107,49 +107,64 @@ describe("the inspector", () => {
       const decision = { type: "deny", note: "Too late in the day." };
       const { callKey, inputHash } = first;
       await rig.ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision });
-      await page.keyboard.press("y");
-      await page.getByText(/Somebody was first: denied by token: Too late in the day\./).waitFor();
+      const refused = page.getByText(/Somebody was first: denied by token: Too late in the day\./);
+      await pressUntil(page, "y", refused);
       expect(problems).toEqual([]);
     },
   );
 
-  test("goes on by itself when the server comes back", verifies("UI-1#screens"), async () => {
-    const store = createMemoryStore();
-    const token = "a token that stays the same over restarts".replaceAll(" ", "-");
-    const agent = createAgent({
-      name: "writer",
-      store,
-      model: createScriptedModel(() => ({ text: "Back again." })),
-      tools: [shell],
-    });
-    const start = async (port: number) => {
-      const server = createServer({ store, agents: [agent], token, ui: true });
-      const http = createHttpServer(server.listener);
-      await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
-      const address = http.address();
-      const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
-      const stop = async () => {
-        http.closeAllConnections();
-        await new Promise((resolve) => http.close(resolve));
-        await server.close({ graceMs: 0 });
-      };
-      return { server, url, stop };
-    };
-    const first = await start(0);
-    await agent.run("Before the restart", { sessionId: "s" });
-    const { page } = await openInspector(await openBrowser(), first);
-    await page.getByText("Before the restart").click();
-    await page.locator("article.final").waitFor();
-    await first.stop();
+  test("goes on by itself when a server with a secret of its own comes back", verifies("UI-1#screens"), async () => {
+    const { page, stop, startAgain, agent } = await openRestartable({ secret: createToken() });
+    await stop();
     await page.getByText("The connection to the server is lost.").waitFor();
-    const again = await start(Number(new URL(first.url).port));
-    try {
-      await agent.run("After the restart", { sessionId: "s" });
-      await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
-      await page.getByText("After the restart").first().waitFor();
-      expect(await page.getByRole("option").count()).toBe(2);
-    } finally {
-      await again.stop();
-    }
+    await startAgain();
+    await agent.run("After the restart", { sessionId: "s" });
+    await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+    await page.getByText("After the restart").first().waitFor();
+    expect(await page.getByRole("option").count()).toBe(2);
+  });
+
+  test("asks for another link when a server without one comes back", verifies("UI-1#screens"), async () => {
+    const { page, stop, startAgain } = await openRestartable({});
+    await stop();
+    await page.getByText("The connection to the server is lost.").waitFor();
+    await startAgain();
+    await page.getByText("Your access has expired").waitFor({ timeout: 40_000 });
+    await look(page, "expired");
   });
 });
+
+/** A session's page of a server that can be stopped and started again on its port, with the same token and store. */
+async function openRestartable(options: Pick<ServerOptions, "secret">) {
+  const store = createMemoryStore();
+  const token = createToken();
+  const agent = createAgent({
+    name: "writer",
+    store,
+    model: createScriptedModel(() => ({ text: "Back again." })),
+    tools: [shell],
+  });
+  const start = async (port: number) => {
+    const server = createServer({ store, agents: [agent], token, ui: true, ...options });
+    const http = createHttpServer(server.listener);
+    await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
+    const address = http.address();
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+    const stop = async () => {
+      http.closeAllConnections();
+      await new Promise((resolve) => http.close(resolve));
+      await server.close({ graceMs: 0 });
+    };
+    return { server, url, stop };
+  };
+  const first = await start(0);
+  await agent.run("Before the restart", { sessionId: "s" });
+  const { page } = await openInspector(await openBrowser(), first);
+  await page.getByText("Before the restart").click();
+  await page.locator("article.final").waitFor();
+  const startAgain = async () => {
+    const again = await start(Number(new URL(first.url).port));
+    onTestFinished(again.stop);
+  };
+  return { page, agent, stop: first.stop, startAgain };
+}

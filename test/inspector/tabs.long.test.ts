@@ -7,7 +7,7 @@ import { createScriptedModel } from "../../src/testing/index.js";
 import { serverOfTest } from "../server/rig.js";
 import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { look, openBrowser, openInspector, type Page } from "./browser.js";
+import { look, openBrowser, openInspector, type Page, pressUntil } from "./browser.js";
 import { mender, writeOthers, writeWaiting } from "./desk.js";
 
 /** As a browser does with a tab that another one covers, or uncovers. */
@@ -114,7 +114,7 @@ describe("the inspector", () => {
     await page.getByText("What will run").waitFor();
     await told(/region "What waits, and what was answered"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
     await told(/region "edit_file waits"/, /button "Approve/, /button "Edit/, /button "Deny/);
-    await page.keyboard.press("e");
+    await pressUntil(page, "e", page.locator(".editor"));
     await told(/textbox .*path/, /button "Approve the edit/);
     await page.goto(`${rig.url}/#/sessions/${sessionId}/cost`);
     await page.getByText("By model").waitFor();
