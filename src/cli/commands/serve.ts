@@ -82,11 +82,12 @@ export async function serve(
     await listen(http, options);
     const url = urlOf(http, options);
     const link = ui ? `${url}/#start=${server.createStartCode()}` : null;
-    if (onPage === undefined || link === null) terminal.err(greeting(url, server, link, isGiven ? null : token));
-    else onPage(link);
     // A server of other agents is not one of the sessions of this machine.
     if (ui && module === undefined && !isGiven)
       forget = noteServer(homeOf(process.env), process.env.PAWL_STORE, { url, token, proofKey: proofKeyOf(secret) });
+    // Whoever reads the link or the address may start `pawl ui` at once.
+    if (onPage === undefined || link === null) terminal.err(greeting(url, server, link, isGiven ? null : token));
+    else onPage(link);
     await departure(interruptions.stop, interruptions.leave);
     forget();
     // Whoever asks a second time does not want to wait. No run is lost by it: it is due for another process.
