@@ -23,8 +23,10 @@ type Serving = {
 // biome-ignore lint/suspicious/noExplicitAny: answers of all routes
 type Json = any;
 
+/** The agent of the folder with the demo model, or a module, which brings its own model. */
 async function serve(world: World, args: readonly string[] = [], options: RunOptions = {}): Promise<Serving> {
-  const running = world.start(["serve", "--port", "0", "--model", "demo", ...args], options);
+  const model = args.some((arg) => arg.endsWith(".mjs")) ? [] : ["--model", "demo"];
+  const running = world.start(["serve", "--port", "0", ...model, ...args], options);
   let stderr = "";
   running.child.stderr?.on("data", (text: string) => {
     stderr += text;
@@ -131,7 +133,7 @@ describe("pawl serve", () => {
       });
       expect(await run(["--unknwn"])).toMatchObject({ code: 2, stderr: expect.stringContaining("unknwn") });
       expect(await run(["--port", "70000"])).toMatchObject({ code: 2, stderr: expect.stringContaining("65535") });
-      expect(await run(["nothing.js"])).toMatchObject({
+      expect(await world.pawl(["serve", "--port", "0", "nothing.js"])).toMatchObject({
         code: 2,
         stdout: "",
         stderr: expect.stringContaining("There is no file nothing.js."),

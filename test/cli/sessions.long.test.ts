@@ -227,12 +227,12 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
 
   test("carries no run on: the title of one that waits is there when it goes on", async () => {
     const { pawl } = createWorld(files);
-    await pawl(["run", "run: echo x", "--session", "w", "--allow-shell", "--park"]);
+    await pawl(["run", "run: touch made", "--session", "w", "--allow-shell", "--park"]);
     const renamed = await pawl(["sessions", "rename", "w", "Later", "--json"]);
     expect(jsonLines(renamed.stdout)).toEqual([{ renamed: "w", title: "Later", waits: true }]);
     expect((await pawl(["sessions", "rename", "w", "Later"])).stderr).toContain("pawl resume w");
     const listed = async () => jsonLines((await pawl(["sessions", "--json"])).stdout);
-    expect(await listed()).toMatchObject([{ progress: "waiting", info: { title: "run: echo x" } }]);
+    expect(await listed()).toMatchObject([{ progress: "waiting", info: { title: "run: touch made" } }]);
     expect((await pawl(["resume", "w", "--yes", "--allow-shell"])).code).toBe(0);
     expect(await listed()).toMatchObject([{ progress: "completed", info: { title: "Later" } }]);
   });

@@ -19,6 +19,7 @@ const reading: { readonly [command: string]: readonly string[] } = {
   sessions: [],
   "sessions show": ["s"],
   "sessions rename": ["s", "Another title"],
+  "sessions redact": ["s", "--seq", "1"],
   "sessions export": ["s"],
   "sessions delete": ["s"],
   approvals: [],

@@ -209,7 +209,7 @@ test("/approve answers what waits in another session", verifies("CHAT-3#people")
   await other.person.sees(/y yes/);
   const { person } = await talking(world, []);
   person.type("/approve\r");
-  await person.sees(/approve ›[\s\S]*shell {2}needs approval/);
+  await person.sees(/approve ›[\s\S]*shell touch one {2}needs approval/);
   person.type("\r");
   await person.sees(/touch one[\s\S]*answer ›[\s\S]*› leave it waiting/);
   person.type("\r");
