@@ -63,7 +63,7 @@ export function failureLines(event: EventNamed<"attempt_failed">, columns: numbe
   if (event.failure.kind === "cancelled") return [];
   const advice =
     event.failure.kind === "auth"
-      ? " Set another key and start pawl again, or choose another model with /model. Nothing is lost."
+      ? " Set another key and start pawl again."
       : event.next === "retry"
         ? " Esc stops."
         : "";
