@@ -111,6 +111,8 @@ test(
     onTestFinished(() => server.close());
     const world = createWorld({
       "serve.mjs": traced(published("memory")),
+      // Trust ends with any change of the folder's files that Git does not ignore.
+      ".gitignore": "started\n",
       ".mcp.json": JSON.stringify({ mcpServers: { notes: { command: process.execPath, args: ["serve.mjs"] } } }),
     });
     const env = { OPENAI_BASE_URL: server.baseURL };

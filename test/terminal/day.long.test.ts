@@ -81,7 +81,7 @@ test(
     );
     const [waiting] = jsonLines((await world.pawl(["approvals", "--json"])).stdout);
     expect(await world.pawl(["approve", waiting.id])).toMatchObject({ code: 0 });
-    await person.sees("edit_file: approved by");
+    await person.sees("edit_file src/parse.mjs: approved by");
     await answers(person, "y", /Now once more\.[\s\S]*y yes/);
     await gate.begun({ ended: new Promise(() => {}) } as never);
     person.type("only src/, please\r");
