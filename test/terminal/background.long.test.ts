@@ -2,39 +2,61 @@
  * Processes in the background of a conversation, in a pseudo-terminal. The model is a local server that answers from a
  * script.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { randomInt } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createWorld, type World } from "../cli/pawl.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
 
-const command = "echo served; echo $$ > pid; sleep 600";
-const script = [
-  { type: "answer", calls: [{ name: "shell", input: { command, background: true } }] },
-  { type: "answer", text: "It serves." },
-  { type: "answer", text: "I know." },
-] as const;
-
-async function serving(world: World) {
-  const server = await startProviderServer("openai-chat", [...script]);
+/** @param env variables of each conversation */
+async function serving(world: World, env: Readonly<Record<string, string>> = {}) {
+  // In a sandbox the command knows no process id of this machine. So its process is found by a word of its own.
+  const seconds = `600.${randomInt(1e9, 1e10)}`;
+  const command = `echo served; sleep ${seconds}`;
+  const server = await startProviderServer("openai-chat", [
+    { type: "answer", calls: [{ name: "shell", input: { command, background: true } }] },
+    { type: "answer", text: "It serves." },
+    { type: "answer", text: "I know." },
+  ]);
   onTestFinished(() => server.close());
   const open = async (...args: string[]): Promise<Person> => {
     const all = ["--model", "openai-compatible/test", "--yes", "--allow-shell", ...args];
-    const person = openPawl(world, all, { env: { OPENAI_BASE_URL: server.baseURL, PAGER: "cat" }, rows: 40 });
+    const person = openPawl(world, all, { env: { OPENAI_BASE_URL: server.baseURL, PAGER: "cat", ...env }, rows: 40 });
     await person.sees("ready");
     return person;
   };
   const person = await open();
   person.type("serve it\r");
   await person.sees(/It serves\.[\s\S]*ready/);
-  await vi.waitFor(() => expect(existsSync(join(world.root, "pid"))).toBe(true), { timeout: 10_000 });
-  const pid = Number(readFileSync(join(world.root, "pid"), "utf8"));
+  const pid = await vi.waitFor(() => processOf(["sleep", seconds]), { timeout: 10_000 });
   onTestFinished(() => {
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
   });
   return { person, pid, open, sent: (at: number) => JSON.stringify(server.requests[at]?.body.messages) };
+}
+
+/** @throws Error if no process has this command line */
+function processOf(words: readonly string[]): number {
+  const found = readdirSync("/proc").find((name) => {
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, "latin1") === words.map((word) => `${word}\0`).join("");
+    } catch {
+      return false;
+    }
+  });
+  if (found === undefined) throw new Error(`No process is ${words.join(" ")}.`);
+  return Number(found);
+}
+
+/** A program that says that there is no sandbox: bubblewrap ends its commands with their parent. */
+function withoutSandbox(world: World): { readonly PATH: string } {
+  const folder = join(world.base, "no-sandbox");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "bwrap"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  return { PATH: `${folder}${delimiter}${process.env.PATH}` };
 }
 
 function isAlive(pid: number): boolean {
@@ -113,7 +135,7 @@ test(
 
 test("a process that outlived the program and its guard is found, and stopped", verifies("CHAT-1#kill"), async () => {
   const world = createWorld();
-  const { person, pid, open } = await serving(world);
+  const { person, pid, open } = await serving(world, withoutSandbox(world));
   const guards = guardsOf(person.pid);
   expect(guards.length).toBeGreaterThan(0);
   for (const guard of guards) process.kill(guard, "SIGKILL");
