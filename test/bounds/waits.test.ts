@@ -24,6 +24,7 @@ import {
 import type { RecoverOption } from "../../src/ports/tool.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
+import { deferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 /** The names of the members that are functions, and may return something to wait for. */
@@ -129,14 +130,19 @@ const cases = {
       const store = createMemoryStore();
       const tool = (more: Partial<Tool>) => work({ recover: { reconcile: never }, timeoutMs: 5_000, ...more });
       const clock = createTestClock();
+      const started = deferred();
+      const execute = () => {
+        started.resolve();
+        return never();
+      };
       const first = createAgent({
         model: createScriptedModel([{ calls: [{ name: "work" }] }]),
-        tools: [tool({ execute: never })],
+        tools: [tool({ execute })],
         store,
         clock,
       });
       const begun = first.run("Go", { sessionId: "s", runId: "r" });
-      await clock.advance(10);
+      await started.promise;
       await Promise.all([first.shutdown({ graceMs: 1 }), clock.advance(100)]);
       expect((await begun).status).toBe("interrupted");
       const result = await run({ store, tools: [tool({})] }, clock);

@@ -15,7 +15,7 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedCall } from "../../src/testing/scripted-model.js";
-import { createTestClock, settled } from "../../src/testing/test-clock.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createEcho, createGate, deferred, ofType, typesOf } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { bothStores, withStore } from "../support/stores.js";
@@ -116,19 +116,25 @@ describe("permission", () => {
 
   test("to run again is not asked for either, where nobody can be asked", verifies("HITL-6"), async () => {
     const store = createMemoryStore();
+    const started = deferred();
+    let running = 0;
     const unsure = (recover: NonNullable<AnyTool["recover"]>) =>
       defineTool({
         name: "unsure",
         description: "?",
         input: { type: "object" },
         recover,
-        execute: () => new Promise(() => {}),
+        execute() {
+          running += 1;
+          if (running === 2) started.resolve();
+          return new Promise(() => {});
+        },
       });
     const tools = [unsure("ask"), { ...unsure({ reconcile: async () => ({ status: "unknown" }) }), name: "traced" }];
     const script = [{ calls: [{ name: "unsure" }, { name: "traced" }] }];
     const first = createAgent({ model: createScriptedModel(script), tools, store });
     void first.run("Go", { ...ids, interactive: false });
-    await settled();
+    await started.promise;
     await first.shutdown({ graceMs: 0 });
     const model = createScriptedModel([{ text: "Then not." }]);
     const second = createAgent({ model, tools, store });
