@@ -388,6 +388,8 @@ test(
         for await (const item of stream)
           if (item.type === "tool_call" && chance.once(4)) await agent.session("s").steer(`Steer ${chance.below(100)}`);
         expect(JSON.stringify(await stream.result)).not.toContain("hook_failed");
+        // A steer that comes after the end of its run begins a run of its own.
+        await agent.session("s").result();
         await agent.shutdown();
       }
       const made = (await collect(modelRequests(store, "s"))).filter(({ attempt }) => attempt > 0);
