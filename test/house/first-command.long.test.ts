@@ -157,7 +157,7 @@ describe.each(table)("$install on Node $version", ({ node, version, install }) =
     const { code, stdout, stderr } = await firstCommand(node, install, env, ["--model", "mistral/small"]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr.trimEnd().split("\n").at(-1)).toBe(
-      `pawl: The model needs the package @ai-sdk/mistral, which is not installed. Install it: ${installs[install].adding("@ai-sdk/mistral")}`,
+      `pawl: The model needs the package @ai-sdk/mistral, which is not installed with Pawl. Install it: ${installs[install].adding("@ai-sdk/mistral")}`,
     );
   });
 });

@@ -76,9 +76,10 @@ export type ClientRequest = {
  * @example
  * ```ts
  * const check = createClientCheck(["settings.reasoning"]);
- * const { input, options } = JSON.parse(body);
- * check({ input, options });
- * await session.send(input, { ...options, by: user.id });
+ * async function receive(session: Session, { input, options }: { input: string; options: SendOptions }, by: string) {
+ *   check({ input, options });
+ *   await session.send(input, { ...options, by });
+ * }
  * ```
  */
 export function createClientCheck(allowed: readonly ClientOption[]): (request: ClientRequest) => void {

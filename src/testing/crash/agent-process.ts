@@ -145,12 +145,13 @@ function watchModel({ world, self, patienceMs }: CrashPoint, modelLike: AnyModel
   return {
     ...model,
     async *stream(request, signal) {
-      world.note({
-        type: "model_called",
-        sessionId: request.sessionId,
-        process: self().name,
-        request: { ...request, messages: [...request.messages] },
-      });
+      const { sessionId, runId } = request;
+      const process = self().name;
+      world.note(
+        request.purpose === "compaction"
+          ? { type: "summary_asked", sessionId, process, runId }
+          : { type: "model_called", sessionId, process, request: { ...request, messages: [...request.messages] } },
+      );
       await world.turn(self(), "model", signal);
       const deltas = model.stream(request, signal)[Symbol.asyncIterator]();
       try {
