@@ -36,6 +36,8 @@ declare global {
   const clock: AnyTool;
   const store: Store;
   const server: Server;
+  const leakedKey: string;
+  const bankToken: string;
   function openMine(): Promise<Store>;
   const transport: McpTransport;
   const pins: McpPins;

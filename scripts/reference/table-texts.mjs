@@ -3,6 +3,7 @@
 /** The variables of providers are in the table of providers. */
 export const variableTexts = {
   PAWL_HOME: "The folder with the sessions. Unless set: `$XDG_DATA_HOME/pawl`, else `~/.local/share/pawl`.",
+  HOME: "the home folder, where Git's own configuration names a file of patterns to ignore",
   PAWL_STORE:
     "The address of a PostgreSQL database that has the sessions instead: `postgres://user@host/database`. `--store` goes before it.",
   PAWL_MODEL: "The model, as `provider/model`, or `demo`. `--model` goes before it. `chooseModel()` reads it, too.",

@@ -10,6 +10,6 @@
  * - `"1h"`: an hour, if the provider offers it. Writes cost more, so this pays off in sessions that pause.
  * - `"off"`: the provider is not asked to cache. Providers that cache without being asked still do.
  */
-export type PromptCache = (typeof promptCaches)[number];
+export type PromptCache = "auto" | "5m" | "1h" | "off";
 
-export const promptCaches = ["auto", "5m", "1h", "off"] as const;
+export const promptCaches: readonly PromptCache[] = ["auto", "5m", "1h", "off"];

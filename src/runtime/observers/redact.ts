@@ -92,7 +92,7 @@ export function redactJson(value: Json, redact: Redact): Json {
  *
  * @example
  * ```ts
- * const redact = createRedaction({ values: [process.env.BANK_TOKEN ?? ""] });
+ * const redact = createRedaction({ values: [bankToken] });
  * const mask: Hook = { name: "mask", onFailure: "closed", afterToolCall: ({ output }) => ({ output: redactOutput(output, redact) }) };
  * ```
  */
