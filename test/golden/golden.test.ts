@@ -18,7 +18,8 @@ import {
   transition,
   transitionTable,
 } from "../../src/core/index.js";
-import type { Store } from "../../src/index.js";
+import { finalSummaryPrompt } from "../../src/core/transcript/loop-prompts.js";
+import { createMemoryStore, type ModelRequest, modelRequests, type Store } from "../../src/index.js";
 import { reservedEvents } from "../core/reserved-events.js";
 import { bothStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -97,6 +98,22 @@ describe("the durable format", proven, () => {
     for (const type of eventTypesOf(ofPresent.map(({ recording }) => recording))) missing.delete(type);
     expect([...missing].sort()).toEqual(notRecorded);
   });
+});
+
+test("requests of a log of 0.1 are made again as 0.1 sent them: its last summaries had no tools", async () => {
+  const limits = released.flatMap((one) => one.golden).find((one) => one.version === "0.1.0" && one.name === "limits");
+  if (limits === undefined) throw new Error("The log of 0.1.0 is missing.");
+  const store = createMemoryStore();
+  await loadInto(store, limits.recording);
+  const summaries: ModelRequest[] = [];
+  for (const { sessionId } of limits.recording.sessions)
+    for await (const request of modelRequests(store, sessionId))
+      if (JSON.stringify(request.messages.at(-1)).includes(finalSummaryPrompt)) summaries.push(request);
+  expect(summaries.length).toBeGreaterThan(0);
+  for (const request of summaries) {
+    expect(request).toMatchObject({ tools: [], toolChoice: "none" });
+    expect(request.messages.at(-1)).toMatchObject({ parts: [{ text: finalSummaryPrompt }] });
+  }
 });
 
 /** There is no older format to come from, and nothing writes what is reserved. */

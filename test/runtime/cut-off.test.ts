@@ -165,8 +165,8 @@ test(
     const said = deferred();
     const model: Model = {
       id: "m",
-      async *stream({ tools }) {
-        if (tools.length > 0) yield { kind: "tool-call", id: "c", name: "echo", input: "{}" };
+      async *stream({ modelCallIndex }) {
+        if (modelCallIndex === 1) yield { kind: "tool-call", id: "c", name: "echo", input: "{}" };
         else {
           yield* saying("To sum");
           said.resolve();

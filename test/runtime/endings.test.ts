@@ -199,7 +199,51 @@ describe("an answer with nothing in it", () => {
 describe("at the limit of steps", () => {
   const limits = { maxSteps: 2 };
 
-  test("one more call sums up: without tools, out of the history, and paid for", verifies("FIN-6"), async () => {
+  test("the summary's request begins with all of the request before, so that a provider can read it from its cache", async () => {
+    const output = { type: "object", properties: { sum: { type: "number" } } } as const;
+    const model = createScriptedModel([call, call, { text: "I looked twice." }]);
+    const agent = createAgent({ model, tools: [echo], systemPrompt: "Be brief.", limits });
+    expect(await agent.run("Go", { output })).toMatchObject({ reason: "max_steps", text: "I looked twice." });
+    const [, before, summary] = model.requests;
+    expect(summary?.tools).toEqual(before?.tools);
+    expect(summary?.systemPrompt).toBe(before?.systemPrompt);
+    expect(summary?.messages.slice(0, before?.messages.length)).toEqual(before?.messages);
+    expect(summary).not.toHaveProperty("toolChoice");
+    expect(summary).not.toHaveProperty("responseFormat");
+  });
+
+  test("a model that calls tools instead of summing up is asked once more, and may call none", async () => {
+    const obedient = start(
+      ({ toolChoice }) => (toolChoice === "none" ? { text: "I looked twice." } : { ...call, text: "" }),
+      { limits },
+    );
+    expect(await obedient.result).toMatchObject({ reason: "max_steps", text: "I looked twice.", steps: 3 });
+    expect(obedient.model.requests.map(({ toolChoice }) => toolChoice)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      "none",
+    ]);
+    const stubborn = start(() => call, { limits });
+    expect(await stubborn.result).toMatchObject({ reason: "max_steps", text: reasons.max_steps.text });
+    expect(stubborn.model.requests).toHaveLength(4);
+    const replayed = await stubborn.agent.session("s").replay();
+    expect(replayed).toMatchObject({ difference: null });
+  });
+
+  test("a tool choice that forces a call does not hold for the summary", async () => {
+    const model = createScriptedModel([call, { text: "I looked once." }]);
+    const agent = createAgent({
+      model,
+      tools: [echo],
+      limits: { maxSteps: 1 },
+      hooks: [{ name: "force", beforeLLMCall: () => ({ toolChoice: "required" }) }],
+    });
+    expect(await agent.run("Go")).toMatchObject({ reason: "max_steps", text: "I looked once." });
+    expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual(["required", "none"]);
+  });
+
+  test("one more call sums up: out of the history, and paid for", verifies("FIN-6"), async () => {
     const { result, model, session, agent } = start(
       [call, call, { text: "I looked twice.", ...call }, { text: "On." }],
       {
@@ -214,7 +258,7 @@ describe("at the limit of steps", () => {
       usage: { inputTokens: 30, outputTokens: 15 },
     });
     const request = model.requests[2];
-    expect(request).toMatchObject({ tools: [], toolChoice: "none", modelCallIndex: 3 });
+    expect(request).toMatchObject({ tools: [{ name: "echo" }], modelCallIndex: 3 });
     expect(said(request?.messages.at(-1))).toContain(finalSummaryPrompt);
     const kept = said(await session.messages());
     expect(kept).not.toContain(finalSummaryPrompt);
@@ -228,7 +272,7 @@ describe("at the limit of steps", () => {
     const { result, server } = await withProvider(provider, [one, one, { type: "answer", text: "Twice." }], { limits });
     expect(result).toMatchObject({ reason: "max_steps", text: "Twice." });
     expect(said(server.requests[2]?.body)).toContain(finalSummaryPrompt);
-    expect(server.requests[2]?.body.tools ?? []).toEqual([]);
+    expect(server.requests[2]?.body.tools).toEqual(server.requests[1]?.body.tools);
   });
 
   test("a sentence stands in where the summary fails, is empty or is not wanted", verifies("FIN-6"), async () => {
@@ -265,7 +309,8 @@ describe("at the limit of steps", () => {
     const model = createScriptedModel([{ text: "Summed up." }]);
     const other = createAgent({ model, tools: [echo], store: store.store });
     expect(await other.session("s").resume()).toMatchObject({ reason: "max_steps", text: "Summed up.", steps: 2 });
-    expect(model.requests).toMatchObject([{ tools: [], toolChoice: "none" }]);
+    expect(model.requests).toMatchObject([{ tools: [{ name: "echo" }] }]);
+    expect(said(model.requests[0]?.messages.at(-1))).toContain(finalSummaryPrompt);
   });
 
   test("there are 200 steps unless others are asked for", verifies("FIN-6"), async () => {
@@ -363,6 +408,6 @@ describe("a tool that says that the work is done", () => {
   test("is reminded of no more often than there are steps", verifies("FIN-7"), async () => {
     const { result, model } = start(() => ({ text: "Forgetful." }), { limits: { requireDoneTool: true, maxSteps: 3 } });
     expect(await result).toMatchObject({ status: "failed", reason: "max_steps", steps: 4 });
-    expect(model.requests.at(-1)).toMatchObject({ toolChoice: "none" });
+    expect(said(model.requests.at(-1)?.messages.at(-1))).toContain(finalSummaryPrompt);
   });
 });

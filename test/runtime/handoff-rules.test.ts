@@ -229,7 +229,7 @@ describe("with the session goes", proven, () => {
     const { triage, models } = handing({}, { billing: [{ text: "Summed up." }, { text: "Hi." }] });
     const result = await triage.run("Go", { sessionId: "s", limits: { maxSteps: 1 } });
     expect(result).toMatchObject({ status: "failed", reason: "max_steps", text: "Summed up." });
-    expect(models.billing.requests[0]?.tools).toEqual([]);
+    expect(models.billing.requests[0]?.tools.map(({ name }) => name)).toEqual(["refund", "transfer_to_triage"]);
     expect(await triage.run("Go", { sessionId: "s" })).toMatchObject({ text: "Hi." });
   });
 

@@ -269,6 +269,9 @@ export const endedWithError: ModelFailure = freeze({
 /** The failure code of an answer that is complete and empty. */
 export const emptyResponse = "empty_response";
 
+/** The code of the failure of a last summary that called tools and said nothing. */
+export const onlyCalls = "only_calls";
+
 /** The failure code of a model call that a guard ended. */
 export const guardTripped = "guard_tripped";
 

@@ -86,6 +86,11 @@ export type ModelEventBody =
       readonly settings?: ModelSettings | null;
       /** How the provider's prompt cache is used in this call. Absent: with the provider's usual lifetime. */
       readonly promptCache?: "1h" | "off";
+      /**
+       * For a last summary: it has the tools and the system prompt of the steps before, so that a provider can read them from
+       * its cache. Absent in logs of 0.1, whose summaries had no tools.
+       */
+      readonly summaryKeepsTools?: true;
       /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
       readonly sources?: readonly SourceReference[];
       /** How these differ from those of the run before. */

@@ -8,7 +8,7 @@ export type RunLimits = {
   readonly maxSteps: number;
   /** Failed attempts of model calls in a run. Default 20. */
   readonly maxErrors: number;
-  /** What happens at `maxSteps`: one more model call without tools, for a summary (the default), or an end at once. */
+  /** What happens at `maxSteps`: one more model call for a summary (the default), whose tool calls are not run, or an end at once. */
   readonly onMaxSteps: "summary" | "stop";
   /** Input and output tokens of the run and its children together. Not limited unless set. */
   readonly maxTokens?: number;

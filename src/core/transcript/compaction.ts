@@ -12,7 +12,7 @@ import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
 import { noPauses } from "./pauses.js";
 import { forgetSent } from "./reuse.js";
-import { forgetAttempts, type RunRecord } from "./run-record.js";
+import { forgetAttempts, plainSummary, type RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -90,6 +90,7 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
     if (run.leftSteps < run.steps) run.leftSteps = 0;
     // The next model call names its own. A process that reads the log from `readFrom` on may not know the last one.
     run.purpose = "step";
+    run.summary = plainSummary;
     run.preparedSeq = run.startSeq;
     run.lastCall = null;
     run.repeatWarningStep = null;

@@ -24,6 +24,9 @@ export const handedOverPrompt = "Go on.";
 export const finalSummaryPrompt =
   "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
 
+/** The same for a request that still has the tools of the steps before, and the shape that their prompt asks for. */
+export const finalSummaryWithTools = `${finalSummaryPrompt} Answer in plain words, and call no tool.`;
+
 /** Follows the beginning of an answer that an abort or a limit cut off. */
 export const cutOffNote = "[Note, not from the user: the answer above was cut off.]";
 

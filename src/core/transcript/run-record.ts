@@ -2,7 +2,7 @@
  * Facts about the run under way, from the log, that are neither messages nor calls.
  */
 
-import type { AssistantMessage, Json, Usage, UserMessage } from "../data/message.js";
+import { type AssistantMessage, type Json, onlyCalls, type Usage, type UserMessage } from "../data/message.js";
 import type { EventOf, HookRecord, RunOptions } from "../machine/event.js";
 import type { RunLimits } from "../machine/run-limits.js";
 import type { Purpose } from "../machine/state.js";
@@ -26,6 +26,13 @@ export type RunRecord = {
   /** A compaction for which the `onCompacted` hooks have not been called yet. */
   compacted: EventOf<"compacted"> | null;
   purpose: Purpose;
+  /** How the present model call asks for a last summary, if it does. */
+  summary: {
+    /** Whether it has the tools of the steps before. */
+    readonly keepsTools: boolean;
+    /** Whether an attempt has called tools and said nothing, so that the next one must not call any. */
+    readonly forbidsCalls: boolean;
+  };
   /** The entry that prepared the present model call. */
   preparedSeq: number;
   /** The first of the steps in a row that only continue a turn that the provider paused. */
@@ -65,6 +72,52 @@ export type RunRecord = {
   /** The stop condition that ended the run. */
   condition?: string;
 };
+
+/** The record of a run that begins. */
+export function createRun(
+  { runId, at, limits }: EventOf<"run_started">,
+  { seq, input, options }: Pick<RunRecord, "input" | "options"> & { readonly seq: number },
+): RunRecord {
+  return {
+    runId,
+    startedAt: at,
+    startSeq: seq,
+    answerSeq: seq,
+    input,
+    options,
+    limits,
+    choices: noChoices,
+    leftSteps: 0,
+    compacted: null,
+    purpose: "step",
+    summary: plainSummary,
+    preparedSeq: seq,
+    pausedSince: null,
+    lastPrompt: null,
+    answer: "",
+    last: null,
+    refused: null,
+    cutOff: null,
+    failedAttempts: null,
+    doneMessage: undefined,
+    stepUsage: { modelCallIndex: 1, usage: {} },
+    steps: 0,
+    lastCall: null,
+    repeatWarningStep: null,
+  };
+}
+
+/** A summary without tools, as 0.1 asked for it. */
+export const plainSummary: RunRecord["summary"] = { keepsTools: false, forbidsCalls: false };
+const summaryWithTools: RunRecord["summary"] = { keepsTools: true, forbidsCalls: false };
+/** Notes which model call comes next. */
+export function notePrepared(run: RunRecord, seq: number, event: EventOf<"prepared">): void {
+  run.purpose = event.purpose;
+  run.summary = event.summaryKeepsTools === true ? summaryWithTools : plainSummary;
+  run.preparedSeq = seq;
+  run.cutOff = null;
+  run.choices = choicesIn(event);
+}
 
 /** The attempt that gave an answer, and the one whose answer it continued, because that was cut or paused. */
 export type AnswerAttempt = {
@@ -140,6 +193,7 @@ const mostFailedAttempts = 20;
 
 export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
   const { modelCallIndex, attempt, failure, next, timing } = event;
+  if (failure.code === onlyCalls) run.summary = { ...run.summary, forbidsCalls: true };
   const known = run.failedAttempts?.modelCallIndex === modelCallIndex ? run.failedAttempts.attempts : [];
   const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
   const failed = { attempt, message: failure.message, durationMs: timing.durationMs, ...again };
@@ -147,7 +201,7 @@ export function noteFailedAttempt(run: RunRecord, event: EventOf<"model_failed">
 }
 
 /** What hooks chose for a call. Most calls share one object. */
-export function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
+function choicesIn({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): Choices {
   if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noChoices;
   return {
     ...(activeTools === undefined ? {} : { activeTools }),

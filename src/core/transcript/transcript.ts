@@ -28,7 +28,15 @@ import { listedMessages } from "./message-references.js";
 import { countPause, noPauses } from "./pauses.js";
 import { type CallRecord, lateResultNote, noteKept, noteShown } from "./results.js";
 import { changedFrom, noteSent, nothingSent } from "./reuse.js";
-import { choicesIn, continuesAnswer, noteFailedAttempt, noteHooks, noteWarning, type RunRecord } from "./run-record.js";
+import {
+  continuesAnswer,
+  createRun,
+  noteFailedAttempt,
+  noteHooks,
+  notePrepared,
+  noteWarning,
+  type RunRecord,
+} from "./run-record.js";
 import { changeData, noData } from "./session-data.js";
 import { isShown, promptOf } from "./shown-next.js";
 import { finishedSteps } from "./tool-steps.js";
@@ -181,32 +189,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   transcript.runs = transcript.runs.concat(seq);
   // Another agent may have other context sources.
   if ((event.options ?? queued?.options)?.agent !== undefined) transcript.sources = null;
-  transcript.run = {
-    runId: event.runId,
-    startedAt: event.at,
-    startSeq: seq,
-    answerSeq: seq,
-    input,
-    options: event.options ?? queued?.options ?? noOptions,
-    limits: event.limits,
-    choices: noOptions,
-    leftSteps: 0,
-    compacted: null,
-    purpose: "step",
-    preparedSeq: seq,
-    pausedSince: null,
-    lastPrompt: null,
-    answer: "",
-    last: null,
-    refused: null,
-    cutOff: null,
-    failedAttempts: null,
-    doneMessage: undefined,
-    stepUsage: { modelCallIndex: 1, usage: {} },
-    steps: 0,
-    lastCall: null,
-    repeatWarningStep: null,
-  };
+  transcript.run = createRun(event, { seq, input, options: event.options ?? queued?.options ?? noOptions });
 }
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {
@@ -223,13 +206,10 @@ function countUsage(run: RunRecord, { modelCallIndex }: { readonly modelCallInde
 function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
   const { run } = transcript;
   if (run === null) return;
-  run.purpose = event.purpose;
-  run.preparedSeq = seq;
-  run.cutOff = null;
+  notePrepared(run, seq, event);
   if (event.purpose !== "unpause" || transcript.calls.size > 0) run.pausedSince = null;
   else run.pausedSince ??= event.modelCallIndex;
   transcript.shownResults.budget = event.resultBytes;
-  run.choices = choicesIn(event);
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };

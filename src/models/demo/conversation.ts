@@ -2,7 +2,12 @@
  * The conversation as the demo model reads it: the requests of the user, and the tool results after each.
  */
 import { type Json, type Message, textOf, toolCallsOf } from "../../core/data/message.js";
-import { continuePrompt, doneToolReminder, finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
+import {
+  continuePrompt,
+  doneToolReminder,
+  finalSummaryPrompt,
+  finalSummaryWithTools,
+} from "../../core/transcript/loop-prompts.js";
 import { textOfOutput } from "../../core/transcript/results.js";
 
 export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
@@ -49,6 +54,6 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
 
 /** The loop speaks in the role of the user too: prompts, late results, hints, and the summary of a compaction. */
 function isFromTheLoop(text: string): boolean {
-  if ([continuePrompt, doneToolReminder, finalSummaryPrompt].includes(text)) return true;
+  if ([continuePrompt, doneToolReminder, finalSummaryPrompt, finalSummaryWithTools].includes(text)) return true;
   return /^\[(?:Note, not from the user|Not from the user|The conversation so far was too long)/.test(text);
 }

@@ -12,8 +12,10 @@ import {
   type FinishReason,
   guardTripped,
   type ModelFailure,
+  onlyCalls,
   type ProviderMetadata,
   pausedTooOften as pausedTooOftenCode,
+  textOf,
   toolCallsOf,
   type Usage,
 } from "../../core/data/message.js";
@@ -170,6 +172,7 @@ function settle(
   const refusal = isTooLong(assembly, message, providerMetadata)
     ? tooLong
     : refusalOf(message, finishReason, timing.startedAt, context);
+  if (isUselessSummary(message, context)) return failed(calledOnly, { usage: countedUsage(usage, context) });
   if (refusal !== undefined) return failed(refusal, { usage: countedUsage({ ...usage, partial: true }, context) });
   const isFull = finishReason.unified === "length" && isNearLimit(usage.inputTokens, context);
   if (isFull && context.state.status === "model_running" && canCompact(context.state, context))
@@ -250,6 +253,20 @@ function isTooLong(
   // A character takes at most six bytes in JSON, and the keys of a part less than a thousand: most messages need no count.
   if (characters * 6 + parts.length * 1_000 < mostMessageBytes) return false;
   return byteLength(JSON.stringify([message, metadata ?? null])) > mostMessageBytes;
+}
+
+/** The next attempt must not call tools. */
+const calledOnly: Refusal = {
+  failure: { kind: "provider", code: onlyCalls, message: "The model called tools instead of summing up." },
+  next: { type: "retry", inMs: 0 },
+};
+
+/** Whether an answer has nothing but calls, which are not run after the last step. */
+function isUselessSummary(message: AssistantMessage, { state, transcript }: EffectContext): boolean {
+  const { run } = transcript;
+  if (state.status !== "model_running" || state.purpose !== "summary" || run === null) return false;
+  if (!run.summary.keepsTools || run.summary.forbidsCalls) return false;
+  return toolCallsOf(message).length > 0 && textOf(message).trim() === "";
 }
 
 /** How often in a row a provider may be asked to continue its turn (FIN-9). Anthropic runs up to ten of its tools each time. */

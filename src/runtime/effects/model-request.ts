@@ -6,7 +6,8 @@ import type { Message } from "../../core/data/message.js";
 import type { ToolChoice } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import { toolChoiceAt } from "../../core/machine/tool-choice.js";
-import { finalSummaryPrompt } from "../../core/transcript/loop-prompts.js";
+import { finalSummaryPrompt, finalSummaryWithTools } from "../../core/transcript/loop-prompts.js";
+import type { RunRecord } from "../../core/transcript/run-record.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ModelRequest, ToolSpecification } from "../../ports/model.js";
 import { type AskedOutput, askedOutput } from "../agent/structured-output.js";
@@ -80,23 +81,25 @@ export function requestFrom({ sessionId, effect, state, transcript, messages, te
   const activeTools = choices?.activeTools ?? asked?.activeTools;
   const providerOptions = choices?.providerOptions ?? asked?.providerOptions;
   const toolChoice = choices?.toolChoice ?? toolChoiceAt(asked?.toolChoice, modelCallIndex);
-  const shape = asked?.output === undefined || isSummary ? undefined : askedOutput(asked.output);
+  // Tools and system prompt come first in a provider's cache. A summary without them would pay for the whole conversation.
+  const keepsTools = !isSummary || transcript.run?.summary.keepsTools === true;
+  const shape = asked?.output === undefined || !keepsTools ? undefined : askedOutput(asked.output);
   const systemPrompt = withOutputPrompt(texts.systemPrompt, shape);
   const { specifications } = texts;
   const offered =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
-  const tools = isSummary ? noTools : offered;
+  const tools = keepsTools ? offered : noTools;
   // Key by key: each spread in a literal is a walk over its keys.
   const request: Begun<ModelRequest> = { messages: noMessages, tools, sessionId, runId, modelCallIndex, attempt };
   if (systemPrompt !== undefined) request.systemPrompt = systemPrompt;
-  if (shape !== undefined) request.responseFormat = shape.responseFormat;
+  if (shape !== undefined && !isSummary) request.responseFormat = shape.responseFormat;
   if (providerOptions !== undefined) request.providerOptions = providerOptions;
   if (transcript.settings !== null) Object.assign(request, transcript.settings);
   if (transcript.promptCache !== null) request.promptCache = transcript.promptCache;
-  if (isSummary) request.toolChoice = "none";
+  if (isSummary && mustNotCall(transcript.run?.summary, toolChoice)) request.toolChoice = "none";
   else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
   freezeInside(request);
-  const sent = isSummary ? [...messages, summaryRequest] : messages;
+  const sent = isSummary ? [...messages, lastSummaryRequest(transcript.run)] : messages;
   if (sent.length <= mostCopied) request.messages = Object.freeze(sent.slice());
   else Object.defineProperty(request, "messages", { get: firstOf(sent) });
   return Object.freeze(request);
@@ -125,5 +128,16 @@ function withOutputPrompt(prompt: string | undefined, output: AskedOutput | unde
   return prompt === undefined ? output.prompt : `${prompt}\n\n${output.prompt}`;
 }
 
+/** A choice that forces a call would give no summary. */
+function mustNotCall(summary: RunRecord["summary"] | undefined, choice: ToolChoice | undefined): boolean {
+  if (summary === undefined || !summary.keepsTools || summary.forbidsCalls) return true;
+  return choice !== undefined && choice !== "auto";
+}
+
 /** The message after the conversation that asks for the final summary. */
-export const summaryRequest: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] });
+export function lastSummaryRequest(run: RunRecord | null): Message {
+  return run?.summary.keepsTools === true ? askWithTools : askWithoutTools;
+}
+
+const askWithoutTools: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryPrompt }] });
+const askWithTools: Message = freeze({ role: "user", parts: [{ type: "text", text: finalSummaryWithTools }] });

@@ -120,6 +120,7 @@ function prepared(
     ...choices,
     ...(wanted === transcript.settings ? {} : newSettings(wanted, transcript.settings)),
     ...promptCacheOf(context),
+    ...(purpose === "summary" ? keepsTools : {}),
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
@@ -127,6 +128,8 @@ function prepared(
     ...hookRecords(records),
   };
 }
+
+const keepsTools: Pick<EventOf<"prepared">, "summaryKeepsTools"> = { summaryKeepsTools: true };
 
 /**
  * A cache entry that lasts an hour costs more to write, which pays off in a session that pauses again and again. After one

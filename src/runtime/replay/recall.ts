@@ -7,6 +7,7 @@
  *    them, and what it makes of their outputs.
  * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
  */
+import { defined } from "../../core/data/defined.js";
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
 import type { ReservedEventType } from "../../core/machine/reserved-events.js";
 import { type Call, callOf, type State } from "../../core/machine/state.js";
@@ -135,7 +136,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       if (context.sources.length > 0) await recallSources({ runId, agent: name }, sources, memory);
     }
     // How many entries the preparation had seen depends on timing, so the recorded number counts.
-    return act({ type: "prepare", key: "replay", runId }, { ...state, seq: contextSeq }, transcript);
+    const made = await act({ type: "prepare", key: "replay", runId }, { ...state, seq: contextSeq }, transcript);
+    return made?.type === "prepared" ? withCacheOf(event, made) : made;
   }
 
   async function callToolAgain(
@@ -229,6 +231,14 @@ function withoutTexts({ name }: ContextSource): ContextSource {
 }
 
 /** An effect that is performed, rather than only waited for. */
+/** What only decides what a provider's cache costs is taken from the recording: it changes no answer. */
+function withCacheOf({ promptCache, summaryKeepsTools }: EventOf<"prepared">, made: Prepared): Prepared {
+  const { promptCache: _, summaryKeepsTools: __, ...rest } = made;
+  return { ...rest, ...defined({ promptCache, summaryKeepsTools }) };
+}
+
+type Prepared = Extract<EventBody, { type: "prepared" }>;
+
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);

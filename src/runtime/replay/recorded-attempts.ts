@@ -12,6 +12,7 @@ import {
   type AssistantPart,
   emptyResponse,
   type Message,
+  onlyCalls,
   type ProviderMetadata,
   type ToolCallPart,
 } from "../../core/data/message.js";
@@ -21,7 +22,7 @@ import { blobScheme } from "../../core/transcript/blob-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { trimmedMessages } from "../../core/transcript/trim.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
-import { summaryRequest } from "../effects/model-request.js";
+import { lastSummaryRequest } from "../effects/model-request.js";
 import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
@@ -47,7 +48,7 @@ function attemptsOf(sessionId: string, event: AttemptEvent, transcript: Transcri
   const { run, sentList } = transcript;
   const messages = sentList?.map(withoutBlob) ?? trimmedMessages(transcript);
   const { runId, modelCallIndex, attempt, model } = event;
-  const asked = run?.purpose === "summary" ? [...messages, summaryRequest] : [...messages];
+  const asked = run?.purpose === "summary" ? [...messages, lastSummaryRequest(run)] : [...messages];
   const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
   return requestsOf(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
 }
@@ -68,9 +69,13 @@ const unanswered: readonly DeltaBody[] = [
   },
 ];
 
+/** Stands for the calls of a last summary, which the log does not keep. */
+const lostCall: readonly DeltaBody[] = [{ kind: "tool-call", id: "lost", name: "lost", input: "{}" }];
+
 /** Deltas that give this event. */
 function deltasOf(event: AttemptEvent): readonly DeltaBody[] {
-  if (event.type === "model_failed") return [...deltasOfPartial(event), endOfFailure(event)];
+  if (event.type === "model_failed")
+    return [...deltasOfPartial(event), ...(event.failure.code === onlyCalls ? lostCall : []), endOfFailure(event)];
   const { message, finishReason, usage, providerMetadata, warnings } = event;
   const content = message.parts.flatMap((part, index) => deltasOfPart(part, String(index + 1)));
   const start: readonly DeltaBody[] = warnings === undefined ? [] : [{ kind: "start", warnings }];
@@ -81,9 +86,10 @@ function deltasOfPartial({ partial }: EventOf<"model_failed">): readonly DeltaBo
   return partial === undefined ? [] : deltasOfPart({ type: "text", text: partial.text }, "1");
 }
 
-/** An empty answer is no failure of the stream: the reader of the stream finds that it is empty. */
+/** Neither an empty answer nor one with calls alone is a failure of the stream. The loop finds that it is of no use. */
 function endOfFailure({ failure, usage }: EventOf<"model_failed">): DeltaBody {
-  if (failure.code === emptyResponse) return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
+  if (failure.code === emptyResponse || failure.code === onlyCalls)
+    return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };
   return { kind: "error", failure, ...(usage === undefined ? {} : { usage }) };
 }
 
