@@ -1,6 +1,9 @@
 /**
  * When a worker tries again what failed.
  */
+
+import { defined } from "../core/data/defined.js";
+import type { Fault } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { SessionLook } from "../runtime/api/beginning.js";
 
@@ -18,24 +21,25 @@ export function retryMs(failures: number): number {
 }
 
 /**
- * Finds the sessions that an agent drove without any effect on the store: it looks for them in another store, or is broken.
- * They stay due, so without a pause a worker would drive them for ever.
+ * Finds the sessions that an agent drove without any effect on the store: it looks for them in another store, the store fails
+ * each time, or the agent is broken. They stay due, so without a pause a worker would drive them for ever.
  */
 export type Standstills = {
-  /** Null: the session may be driven now. Otherwise how often in a row that has changed nothing: a pause is due first. */
-  readonly check: (sessionId: string, look: SessionLook) => number | null;
-  /** The session was driven after this look, and no error says why it may not have moved. */
-  readonly note: (sessionId: string, look: SessionLook) => void;
+  /** Null: the session may be driven now. Otherwise a pause is due first. */
+  readonly check: (sessionId: string, look: SessionLook) => Standstill | null;
+  /**
+   * The session was driven after this look.
+   * @param storeFault how the store failed meanwhile, if it did
+   */
+  readonly note: (sessionId: string, look: SessionLook, storeFault?: Fault) => void;
   /** Forgets the sessions for which this returns false. */
   readonly keep: (isWanted: (sessionId: string) => boolean) => void;
 };
 
-type Driven = {
-  readonly seq: number;
-  readonly isPosted: boolean;
-  readonly fruitless: number;
-  readonly hasPaused: boolean;
-};
+/** How often in a row driving a session has changed nothing, and how the store failed the last time, if it did. */
+type Standstill = { readonly times: number; readonly storeFault?: Fault };
+
+type Driven = Standstill & { readonly seq: number; readonly isPosted: boolean; readonly hasPaused: boolean };
 
 export function createStandstills(): Standstills {
   const sessions = new Map<string, Driven>();
@@ -49,13 +53,14 @@ export function createStandstills(): Standstills {
     check(sessionId, look) {
       const last = sameAs(sessionId, look);
       if (last === null || last.hasPaused) return null;
-      const fruitless = last.fruitless + 1;
-      sessions.set(sessionId, { ...last, fruitless, hasPaused: true });
-      return fruitless;
+      const standstill = { ...last, times: last.times + 1, hasPaused: true };
+      sessions.set(sessionId, standstill);
+      return standstill;
     },
-    note(sessionId, look) {
-      const { fruitless } = sameAs(sessionId, look) ?? { fruitless: 0 };
-      sessions.set(sessionId, { seq: look.state.seq, isPosted: look.isPosted, fruitless, hasPaused: false });
+    note(sessionId, look, storeFault) {
+      const { times } = sameAs(sessionId, look) ?? { times: 0 };
+      const { state, isPosted } = look;
+      sessions.set(sessionId, { seq: state.seq, isPosted, times, hasPaused: false, ...defined({ storeFault }) });
     },
     keep(isWanted) {
       for (const sessionId of sessions.keys()) if (!isWanted(sessionId)) sessions.delete(sessionId);

@@ -7,7 +7,9 @@
 
 import { checkOptions } from "../check-options.js";
 import { defined } from "../core/data/defined.js";
+import type { Fault } from "../core/data/message.js";
 import type { SessionBinding } from "../core/machine/state.js";
+import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
@@ -33,6 +35,8 @@ const choiceOf = 4;
 
 /** Milliseconds that a worker waits for its claims before it claims more. An agent may take long to be found. */
 const longestClaimMs = 100;
+
+type Interruption = Extract<RunResult, { readonly status: "interrupted" }>;
 
 /** The sessions that an agent is to carry on, in this order, and what was read of the first one. */
 type Resumable = { readonly agent: WorkingAgent; readonly sessionIds: readonly string[]; readonly seen?: SessionLook };
@@ -104,11 +108,16 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     try {
       const looked = await lookAtSession(store, sessionId);
       const fruitless = standstills.check(sessionId, looked.seen);
-      if (fruitless !== null) return refuse(sessionId, standstillError(sessionId, looked.session), fruitless);
+      if (fruitless !== null)
+        return refuse(sessionId, standstillError(sessionId, looked.session, fruitless.storeFault), fruitless.times);
       const resumable = await findResumable(sessionId, looked);
       agents.add(resumable.agent);
-      for (const id of resumable.sessionIds) if (!stopped) await resume(id, resumable, onDecided);
-      if (!passed.has(sessionId)) standstills.note(sessionId, looked.seen);
+      let interruption: Interruption | null = null;
+      for (const id of resumable.sessionIds)
+        if (!stopped) interruption = (await resume(id, resumable, onDecided)) ?? interruption;
+      if (passed.has(sessionId)) return;
+      if (interruption === null) standstills.note(sessionId, looked.seen);
+      else if (interruption.reason === "store_failed") standstills.note(sessionId, looked.seen, interruption.error);
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.
       if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
@@ -128,12 +137,15 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     return false;
   }
 
-  /** If it is a session by itself, runs that are queued behind the present one are driven, too. */
+  /**
+   * If it is a session by itself, runs that are queued behind the present one are driven, too. Resolves to the interruption
+   * that the last of them ended with, if one did.
+   */
   async function resume(
     sessionId: string,
     { agent, sessionIds, seen }: Resumable,
     onDecided: () => void,
-  ): Promise<void> {
+  ): Promise<Interruption | null> {
     const session = agent.session(sessionId);
     let isTaken = false;
     const onTaken = () => {
@@ -148,11 +160,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     const onLeft = () => {
       hasNext = false;
     };
+    let interruption: Interruption | null = null;
     try {
       for (let first = defined({ seen }); hasNext; first = {}) {
         const result = await session.resume({ follow: false, onTaken, onLeft, ...first });
         refused.delete(sessionId);
         if (isTaken) onReport({ type: "left", sessionId, result });
+        interruption = result.status === "interrupted" ? result : null;
         const isOver = result.status === "completed" || result.status === "failed";
         hasNext &&= !stopped && sessionIds.length === 1 && isOver;
       }
@@ -164,6 +178,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
         contention.lost();
       } else if (error.code !== "run_finished") throw error;
     }
+    return interruption;
   }
 
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
@@ -273,7 +288,13 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   return { runUntilIdle, run, stop, status };
 }
 
-function standstillError(sessionId: string, { agent }: SessionBinding): PawlError {
+/** @param storeFault why the agent could not go on, if its store failed: then it need not be another store */
+function standstillError(sessionId: string, { agent }: SessionBinding, storeFault?: Fault): PawlError {
+  if (storeFault !== undefined)
+    return new PawlError(
+      "store_failed",
+      `The store failed while the agent "${agent}" carried session ${sessionId} on: ${storeFault.message}`,
+    );
   return new PawlError(
     "no_session",
     `The agent "${agent}" has driven session ${sessionId}, and nothing has changed in this worker's store. The agent probably has another store: create it with this one.`,

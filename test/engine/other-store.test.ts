@@ -5,6 +5,8 @@ import {
   createEngine,
   createMemoryStore,
   createWorker,
+  PawlError,
+  type Store,
   type WorkerReport,
 } from "../../src/index.js";
 import { pawlObject } from "../../src/restate/index.js";
@@ -103,4 +105,39 @@ test("a session that its agent does not find is driven again only after pauses, 
   const right = createAgent({ name: "elsewhere", model: hello(), store });
   await createWorker({ store, agents: [right] }).runUntilIdle();
   expect(await right.session("lost").result()).toMatchObject({ text: "Hello." });
+});
+
+test("a store that fails while a session is driven is not taken for another store: the worker says what failed, and tries again", async () => {
+  const memory = createMemoryStore();
+  const failure = new PawlError("store_failed", "The disk is away.");
+  let failures = 1;
+  const store: Store = {
+    ...memory,
+    async commit(...given) {
+      if (failures > 0) {
+        failures -= 1;
+        throw failure;
+      }
+      return memory.commit(...given);
+    },
+  };
+  const agent = createAgent({ name: "writer", model: hello(), store });
+  await createClient({ store }).session("s").send("Hi.", { agent: "writer" });
+  const reports: WorkerReport[] = [];
+  const worker = createWorker({
+    store,
+    agents: [agent],
+    onReport(report) {
+      reports.push(report);
+      if (report.type === "left" && report.result.status === "completed") void worker.stop();
+    },
+  });
+  await worker.run();
+  expect(await agent.session("s").result()).toMatchObject({ text: "Hello." });
+  const refusals = reports.filter(({ type }) => type === "refused");
+  expect(refusals.length).toBeGreaterThan(0);
+  for (const refusal of refusals)
+    expect(refusal).toMatchObject({
+      error: { code: "store_failed", message: expect.stringContaining("The disk is away.") },
+    });
 });

@@ -19,6 +19,7 @@ export type Decision =
   | { readonly type: "approve" | "rerun" }
   | { readonly type: "deny" | "fail" | "decline"; readonly note?: string }
   | { readonly type: "modify"; readonly input: unknown }
+  | { readonly type: "result"; readonly output: unknown }
   | { readonly type: "reply"; readonly value: unknown };
 
 /** What /v1/chat takes in its field `answers`. */
