@@ -13,6 +13,8 @@ type IgnoreRule = {
   /** Whether the last name is compared, or the path from the rule's folder on. */
   readonly compares: "name" | "path";
   readonly fits: (subject: string) => boolean;
+  /** How many steps a comparison follows at most for each byte: 0 without wildcards. */
+  readonly steps: number;
 };
 
 /** The rules of one file. Those of `above` count where none of these fits. */
@@ -21,10 +23,18 @@ export type IgnoreRules = {
   /** The folder of the file as a byte string: empty, or with a slash at its end. */
   readonly base: string;
   readonly above: IgnoreRules | null;
+  /** Of all rules, those above included. */
+  readonly steps: number;
 };
 
 const maxRules = 5_000;
 const maxPatternBytes = 1_000;
+
+/**
+ * Rules with wildcards beyond this are passed over, those of the folders above included. It is several times what large projects
+ * have, and bounds the comparison of one path.
+ */
+const maxSteps = 10_000;
 
 /** The largest ignore file that is read. */
 export const maxIgnoreBytes = 256 * 1024;
@@ -34,13 +44,20 @@ export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
     .toString("latin1")
     .replace(/^\xef\xbb\xbf/, "");
-  const rules = text
+  const lines = text
     .split("\n", maxRules)
     .filter((line) => line.length <= maxPatternBytes && !line.startsWith("#"))
     .map((line) => withoutTrailingSpaces(line.replace(/\r$/, "")))
-    .filter((line) => line !== "")
-    .map(ruleOf);
-  return { rules, base: bytesOf(base), above };
+    .filter((line) => line !== "");
+  const rules: IgnoreRule[] = [];
+  let steps = above?.steps ?? 0;
+  for (const line of lines) {
+    const rule = ruleOf(line);
+    if (rule.steps > 0 && steps + rule.steps > maxSteps) continue;
+    rules.push(rule);
+    steps += rule.steps;
+  }
+  return { rules, base: bytesOf(base), above, steps };
 }
 
 /** Whether Git ignores what has this path. The folders above it are not looked at. The last rule that fits counts. */
@@ -83,21 +100,21 @@ function ruleOf(line: string): IgnoreRule {
   const onlyFolders = pattern.endsWith("/");
   const path = onlyFolders ? pattern.slice(0, -1) : pattern;
   const kind = { isException, onlyFolders };
-  if (!path.includes("/")) return { ...kind, compares: "name", fits: matcherOf(path) };
-  return { ...kind, compares: "path", fits: matcherOf(path.replace(/^\//, "")) };
+  if (!path.includes("/")) return { ...kind, compares: "name", ...matcherOf(path) };
+  return { ...kind, compares: "path", ...matcherOf(path.replace(/^\//, "")) };
 }
 
-function matcherOf(pattern: string): (subject: string) => boolean {
+function matcherOf(pattern: string): Pick<IgnoreRule, "fits" | "steps"> {
   const plain = pattern.search(/[*?[\\]/);
-  if (plain === -1) return (subject) => subject === pattern;
+  if (plain === -1) return { fits: (subject) => subject === pattern, steps: 0 };
   if (/^\*[^*?[\\/]*$/.test(pattern)) {
     const end = pattern.slice(1);
-    return (subject) => subject.endsWith(end) && !subject.includes("/");
+    return { fits: (subject) => subject.endsWith(end) && !subject.includes("/"), steps: 0 };
   }
   const steps = stepsOf(pattern, plain);
-  if (steps === null) return () => false;
+  if (steps === null) return { fits: () => false, steps: 0 };
   const beginning = pattern.slice(0, plain);
-  return (subject) => subject.startsWith(beginning) && matchesSteps(steps, subject);
+  return { fits: (subject) => subject.startsWith(beginning) && matchesSteps(steps, subject), steps: steps.length };
 }
 
 /**

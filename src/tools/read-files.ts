@@ -73,7 +73,7 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
   const leftOut = nothingLeftOut();
   let [total, characters] = [0, 0];
   await inFolder(root, place, async (folder) => {
-    const options = { depth, all, root: root.path, pace: createPace(signal), mayReach: root.mayReach };
+    const options = { depth, all, pattern, root: root.path, pace: createPace(signal), mayReach: root.mayReach };
     for await (const entries of walk(folder, place, options, leftOut))
       for (const found of entries) {
         if (found.kind === "folder" && (depth === undefined || pattern !== undefined)) continue;

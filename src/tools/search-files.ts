@@ -152,7 +152,8 @@ async function searchUnder(
   const others = createOthers(root, top, place, search);
   let [count, program]: [number, string | null] = [0, null];
   try {
-    const options = { pace, root: root.path, mayReach: root.mayReach, all: input.all };
+    const { pattern, all } = input;
+    const options = { pace, root: root.path, mayReach: root.mayReach, pattern, all };
     for await (const entries of walk(top, place, options, leftOut))
       for (const found of entries) {
         if (found.kind !== "file" || !fits(found)) continue;

@@ -46,6 +46,8 @@ export type WalkOptions = {
   readonly root: string;
   /** What may not be read is left out, with all that is below. */
   readonly mayReach: MayReach;
+  /** What the caller compares each entry with: fewer entries are given at once if it is long. */
+  readonly pattern?: string | undefined;
 };
 
 /**
@@ -123,14 +125,21 @@ function isEntered({ kind, name }: Found, all: boolean): boolean {
   return kind === "folder" && (all || !skippedFolders.has(name));
 }
 
-/** Looking at the clock costs more than an entry does. */
+/** Looking at the clock costs more than an entry does: but not more than comparing it with a long pattern or many rules. */
 const maxEntriesAtOnce = 32;
 
+/** Most rules differ from a name in its first letters, so their steps count less than those of a pattern. */
+function entriesAtOnce(pattern: string, rules: IgnoreRules | null): number {
+  const compared = pattern.length + (rules?.steps ?? 0) / 32;
+  return Math.max(1, Math.min(maxEntriesAtOnce, Math.floor((maxEntriesAtOnce * 32) / compared)));
+}
+
 /** The next entries of a folder, up to one that is entered. */
-function nextEntries(level: Level, { base, mayReach, leftOut, all }: WalkContext, room: number): readonly Found[] {
+function nextEntries(level: Level, context: WalkContext, room: number): readonly Found[] {
   const { folder, path, files, rules, prefix, entries } = level;
+  const { base, mayReach, leftOut, all, pattern = "" } = context;
   const taken: Found[] = [];
-  const end = Math.min(entries.length, level.next + Math.min(maxEntriesAtOnce, room));
+  const end = Math.min(entries.length, level.next + Math.min(entriesAtOnce(pattern, rules), room));
   while (level.next < end) {
     const entry = entries[level.next];
     level.next += 1;

@@ -108,6 +108,7 @@ const worstInputs: { readonly [tool: string]: readonly WorstInput[] } = {
   list_files: [
     ...each(paths, (path) => ({ path })),
     ...each(patterns, (pattern) => ({ pattern, all: true })),
+    { what: "a folder with slow ignore rules", input: { path: "ruled" } },
     { what: "everything", input: { all: true, depth: 1_000_000, limit: 10_000 } },
   ],
   read_file: [
@@ -201,7 +202,7 @@ async function arrange(root: string, { name }: AnyTool): Promise<ToolContext> {
   return { ...context, services: { ...context.services, output } };
 }
 
-/** Files of these texts, a file that is as large as files may be, a deep tree, and a folder of many long names. */
+/** Files of these texts, a file that is as large as files may be, a deep tree, a folder of many long names, and one with slow ignore rules. */
 function createHostileFolder(): string {
   const root = createFolder({
     "damaged.txt": damaged,
@@ -214,5 +215,8 @@ function createHostileFolder(): string {
   mkdirSync(join(root, "a/".repeat(300)), { recursive: true });
   mkdirSync(join(root, "names"));
   for (let name = 0; name < 300; name += 1) writeFileSync(join(root, "names", `${"a".repeat(240)}${name}`), "");
+  mkdirSync(join(root, "ruled"));
+  writeFileSync(join(root, "ruled/.gitignore"), `${"*a".repeat(490)}b\n`.repeat(260));
+  for (let name = 0; name < 3; name += 1) writeFileSync(join(root, "ruled", `${"a".repeat(240)}${name}`), "");
   return root;
 }
