@@ -11,6 +11,7 @@ const reasons = {
   "src/core/machine/transition.ts": "one switch over all events, with what it calls",
   "src/core/view/entry-events.ts#bodiesOf": "one switch over all events",
   "src/core/view/public-event.ts": "one list: all public events",
+  "src/models/facts/prices.generated.ts": "one table, written by scripts/prices.mjs",
 };
 
 const files = readdirSync("src", { recursive: true })

@@ -26,6 +26,7 @@ const steps = {
   version: ["the version is newer than the last one, and CHANGELOG.md tells what is in it", checkVersion],
   api: ["what the last release offered is still there, but for a new minor version", checkApi],
   log: ["the golden logs of this release are kept, and those of others are untouched", checkGoldenLogs],
+  prices: ["the table of prices is what its package gives, and no newer one has waited for 30 days", checkPrices],
   licences: ["a build finds each licence of THIRD_PARTY.md as it is", checkLicences],
   package: ["the package, as strangers get it, works on Node 20, 22 and 24, in Bun and in Deno", checkPackage],
   ci: ["continuous integration passes on the commit", () => run(".ci/run", [])],
@@ -115,6 +116,11 @@ function checkLicences() {
   const before = readFileSync("THIRD_PARTY.md", "utf8");
   run("npm", ["run", "--silent", "build"]);
   must(readFileSync("THIRD_PARTY.md", "utf8") === before, "THIRD_PARTY.md was not up to date. Commit the new one.");
+}
+
+function checkPrices() {
+  run("npm", ["run", "--silent", "prices", "--", "--check"]);
+  run("npm", ["run", "--silent", "prices", "--", "--age"]);
 }
 
 function checkPackage() {

@@ -1,14 +1,17 @@
 /**
- * THIRD_PARTY.md: every package whose code is in the bundles of dist, with its licence.
+ * THIRD_PARTY.md: every package whose code or data is in the bundles of dist, with its licence.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const page = "THIRD_PARTY.md";
 
+/** Packages of which no code, but data is in the bundles: the prices. */
+const dataFiles = ["node_modules/@pydantic/genai-prices/package.json"];
+
 /** Writes the page if it is not up to date. `files` are all modules in the bundles. */
 export function writeThirdParty(files) {
-  const text = thirdPartyPage(packagesOf(files));
+  const text = thirdPartyPage(packagesOf([...files, ...dataFiles]));
   if (!existsSync(page) || readFileSync(page, "utf8") !== text) writeFileSync(page, text);
 }
 
@@ -16,7 +19,7 @@ export function writeThirdParty(files) {
 function packagesOf(files) {
   const found = new Map();
   for (const file of files) {
-    const root = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file.replaceAll("\\", "/"))?.[0];
+    const root = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file.replaceAll("\\", "/"))?.[0];
     if (root === undefined) continue;
     const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     found.set(`${manifest.name} ${manifest.version}`, { ...manifest, root });
@@ -41,7 +44,8 @@ function thirdPartyPage(packages) {
 
 The command line brings clients for model providers, bundled into \`dist/clients\`, and libraries for the conversation
 on a terminal, in \`dist/libraries\`. What runs with Web APIs only, \`dist/web\`, brings a library for hashes, and the
-inspector, \`dist/inspector\`, one for its page. They are made from the packages below. The build writes this page.
+inspector, \`dist/inspector\`, one for its page. They are made from the packages below. The prices of models are data of
+\`@pydantic/genai-prices\`. The build writes this page.
 
 | package | version | licence | page |
 |---|---|---|---|

@@ -347,6 +347,13 @@ const rows = {
     "Restate drives sessions for those who outgrow that: kills of its server and of the services lose nothing and repeat no keyed effect; waiting holds no invocation.",
   "DIST-4":
     "Deployments (containers, serverless, several machines) each have a page and a `compose.yaml` or the like that a test starts as far as this can be done without a container engine.",
+
+  // COST: what a run costs
+  "COST-4":
+    "Prices of several hundred models by exact id, with long-context tiers and both cache lifetimes, generated with a date from a maintained source; the author's prices win; unknown is never zero; the bill equals the provider's rules.",
+  "COST-5":
+    "Many tools: `defer: true` on tools and MCP servers; the model finds them by `find_tools`; the list of tools never changes within a session; approvals, recovery, events and replay see the real call; what was found survives kill, fork and compaction.",
+  "COST-6": "Every field of an AI SDK 6 or 7 tool is honoured or warned of by name.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -595,6 +602,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "UI-3",
   "SEC-18#page",
   "SEC-5#server",
+  "COST-4",
 ]);
 
 export const requirements: readonly Requirement[] = Object.entries(rows).map(([id, text]) => {

@@ -1,14 +1,17 @@
 /**
- * Context windows of models, with the date and the source of each list. The window of an unlisted model is unknown.
+ * Context windows of models, with the date and the source of each list. The window of an unlisted model is unknown. The
+ * lists in this file win over the generated table.
  *
  * If a window depends on an account or a header, the smaller value is listed.
  */
+import { asOf, generatedWindows, source } from "./prices.generated.js";
+
 export type ContextWindows = { readonly [modelId: string]: number };
 
 type WindowList = {
   /** The date on which the source was read: `YYYY-MM-DD`. */
   readonly asOf: string;
-  /** Each model has its own page below this address. */
+  /** Where each model has its own page, or the package that lists them all. */
   readonly source: string;
   readonly windows: ContextWindows;
 };
@@ -61,8 +64,10 @@ const google: WindowList = {
   },
 };
 
-/** The lists that `contextWindows` combines. */
-export const windowLists: readonly WindowList[] = [anthropic, openai, google];
+const generated: WindowList = { asOf, source, windows: generatedWindows };
+
+/** The lists that `contextWindows` combines. A later list replaces windows of an earlier one. */
+export const windowLists: readonly WindowList[] = [generated, anthropic, openai, google];
 
 /** Tokens by `provider/model`, input and output together. A dated id falls back to the id without its date. */
 export const contextWindows: ContextWindows = Object.assign({}, ...windowLists.map(({ windows }) => windows));

@@ -1,12 +1,15 @@
 /**
  * List prices of models, with the date and the source of each list. Prices change: an author can replace any of them.
  *
- * Prices are for standard service and text, in US dollars per million tokens. A cache write is priced at the cache's
- * shortest lifetime. Batches, priority, regions and searches are not included. An unlisted model has no price, which is
- * not zero.
+ * The lists in this file are kept by hand, from the providers' own pages. They win over the generated table, which has
+ * many more models.
+ *
+ * Prices are for standard service and text, in US dollars per million tokens. Batches, priority, regions and searches
+ * are not included. An unlisted model has no price, which is not zero.
  */
 import { freeze } from "../../core/data/freeze.js";
 import type { Price, PriceTable, Rates } from "../../ports/services.js";
+import { asOf, generatedPrices, source } from "./prices.generated.js";
 
 /** The prices of a provider, and where they are from. */
 export type PriceList = {
@@ -98,8 +101,23 @@ const ownModel: PriceList = {
   prices: { demo: { input: 0, output: 0 } },
 };
 
-/** The lists that `listPrices` combines. */
-export const priceLists: readonly PriceList[] = freeze([anthropic, openai, google, ownModel]);
+/** The lists that are kept by hand. */
+export const ownPriceLists: readonly PriceList[] = [anthropic, openai, google, ownModel];
+
+/** The generated table, a list for each provider. */
+function generatedLists(): readonly PriceList[] {
+  const byProvider = new Map<string, { [modelId: string]: Price }>();
+  for (const [id, price] of Object.entries(generatedPrices)) {
+    const provider = id.slice(0, id.indexOf("/"));
+    const prices = byProvider.get(provider) ?? {};
+    prices[id] = price;
+    byProvider.set(provider, prices);
+  }
+  return [...byProvider].map(([provider, prices]) => ({ provider, asOf, source, prices }));
+}
+
+/** The lists that `listPrices` combines. A later list replaces prices of an earlier one. */
+export const priceLists: readonly PriceList[] = freeze([...generatedLists(), ...ownPriceLists]);
 
 /** The default prices of an agent. To add your own: `usage: { prices: { ...listPrices, "own/model": { … } } }`. */
 export const listPrices: PriceTable = freeze(Object.assign({}, ...priceLists.map((list) => list.prices)));

@@ -3,7 +3,7 @@
  */
 import { aFunction, anObject, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { freeze } from "../../core/data/freeze.js";
-import { priceLists } from "../facts/prices.js";
+import { ownPriceLists } from "../facts/prices.js";
 import { type ChooseOptions, defaultModels } from "./choose.js";
 import { chatModels, type ModelList } from "./local-servers.js";
 import { fetchOnOwnConnection } from "./own-connection.js";
@@ -50,7 +50,7 @@ function ofKey(provider: KnownProvider, env: ProviderEnvironment): readonly Usab
   if (key === undefined || variable(env, key) === undefined) return [];
   const isOwn = (model: string) => model.startsWith(`${name}/`);
   const defaults = defaultModels.filter((one) => isOwn(one.model)).map(({ model }) => model);
-  const priced = priceLists.flatMap(({ prices }) => Object.keys(prices)).filter(isOwn);
+  const priced = ownPriceLists.flatMap(({ prices }) => Object.keys(prices)).filter(isOwn);
   return [...new Set([...defaults, ...priced])].map((model) => ({ name: model, because: `${key} is set` }));
 }
 
