@@ -4,6 +4,7 @@
  */
 import {
   aFunction,
+  aList,
   anObject,
   anything,
   type CheckSettings,
@@ -40,6 +41,9 @@ const rules: OptionTable<AnyTool> = {
   executeRaw: aFunction,
   execute: aFunction,
   provider: anObject,
+  providerOptions: anObject,
+  strict: trueOrFalse,
+  inputExamples: aList,
 };
 
 /** The names of other libraries for these. */

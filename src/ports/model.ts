@@ -25,6 +25,12 @@ export type ToolSpecification = {
   readonly description: string;
   /** The JSON Schema of its input. */
   readonly inputSchema: JsonSchema;
+  /** Options for providers, by the provider's name. */
+  readonly providerOptions?: ProviderMetadata;
+  /** Whether the provider should force inputs to fit the schema. Default: the provider decides. */
+  readonly strict?: boolean;
+  /** Inputs that show a model how the tool is called. */
+  readonly inputExamples?: readonly Json[];
   /** Set if the model's provider defines the tool: its own name of the tool, such as `openai.shell`, and its settings. */
   readonly provider?: ProviderToolReference;
 };

@@ -2,7 +2,7 @@
  * The tool port: a function that a model can call, and the context that it runs in.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json, Message, ToolCallPart, ToolOutput } from "../core/data/message.js";
+import type { Json, Message, ProviderMetadata, ToolCallPart, ToolOutput } from "../core/data/message.js";
 import type { PermissionRule } from "../core/machine/reserved-events.js";
 import type { JsonSchema, ProviderToolReference } from "./model.js";
 import type { Services } from "./services.js";
@@ -256,6 +256,12 @@ export type Tool<Input = unknown, Output = unknown> = {
    * description and the schema. The settings are kept with the session, in plain text.
    */
   readonly provider?: ProviderToolReference;
+  /** Options that providers are sent with the tool, by the provider's name: `{ anthropic: { eagerInputStreaming: true } }`. Plain JSON. */
+  readonly providerOptions?: ProviderMetadata;
+  /** Whether the provider should force inputs to fit the schema, if it can. Default: the provider decides. */
+  readonly strict?: boolean;
+  /** Inputs that show a model how the tool is called. Plain JSON. Models of providers without such examples are not sent them. */
+  readonly inputExamples?: readonly Json[];
   /** Called with the model's text if the arguments are not JSON. */
   readonly executeRaw?: (text: string, context: ToolContext) => Output | Promise<Output>;
   /**

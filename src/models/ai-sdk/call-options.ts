@@ -73,6 +73,8 @@ export type PromptTool = WithOptions & {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  readonly strict?: boolean;
+  readonly inputExamples?: readonly { readonly input: Json }[];
 };
 
 /** A tool that the provider defines. It runs the tool itself, or has it run here. */

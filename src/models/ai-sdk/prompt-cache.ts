@@ -95,7 +95,7 @@ export function withPromptCache(
     case "gateway":
       return { ...options, providerOptions: withDefault(providerOptions, "gateway", { caching: "auto" }) };
     case "marks": {
-      if (isMarked || hasCacheOptions(providerOptions)) return options;
+      if (isMarked || hasCacheOptions(providerOptions) || tools?.some(hasOwnMark)) return options;
       const mark = lifetime === "1h" ? dialect.oneHour : dialect.usual;
       markPrompt(prompt, mark, tools !== undefined);
       return tools === undefined || !dialect.onTools ? options : { ...options, tools: withLastMarked(tools, mark) };
@@ -147,7 +147,22 @@ function markAt(prompt: PromptMessage[], index: number, providerOptions: Provide
 
 type Tools = readonly (PromptTool | ProviderTool)[];
 
-function withLastMarked(tools: Tools, providerOptions: ProviderMetadata): Tools {
+function hasOwnMark(tool: PromptTool | ProviderTool): boolean {
+  return tool.type === "function" && hasCacheOptions(tool.providerOptions);
+}
+
+function withLastMarked(tools: Tools, mark: ProviderMetadata): Tools {
   const last = tools.findLastIndex(({ type }) => type === "function");
-  return tools.map((tool, index) => (index === last && tool.type === "function" ? { ...tool, providerOptions } : tool));
+  return tools.map((tool, index) =>
+    index === last && tool.type === "function"
+      ? { ...tool, providerOptions: merged(tool.providerOptions, mark) }
+      : tool,
+  );
+}
+
+function merged(own: ProviderMetadata | undefined, mark: ProviderMetadata): ProviderMetadata {
+  if (own === undefined) return mark;
+  const all: { [provider: string]: ProviderMetadata[string] } = { ...own };
+  for (const [provider, options] of Object.entries(mark)) all[provider] = { ...own[provider], ...options };
+  return all;
 }

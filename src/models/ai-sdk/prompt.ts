@@ -142,9 +142,17 @@ function hasMark(part: UserPart | AssistantPart): boolean {
 }
 
 function convertTool(tool: ToolSpecification): PromptTool | ProviderTool {
-  const { name, description, inputSchema, provider } = tool;
+  const { name, description, inputSchema, provider, providerOptions, strict, inputExamples } = tool;
   if (provider !== undefined) return { type: "provider", id: provider.id, name, args: provider.args };
-  return { type: "function", name, description, inputSchema };
+  return {
+    type: "function",
+    name,
+    description,
+    inputSchema,
+    ...(providerOptions !== undefined && { providerOptions }),
+    ...(strict !== undefined && { strict }),
+    ...(inputExamples !== undefined && { inputExamples: inputExamples.map((input) => ({ input })) }),
+  };
 }
 
 function convertToolChoice(choice: ToolChoice): PromptToolChoice {

@@ -3,7 +3,10 @@
  *
  * These tools do not declare whether they only read, so they count as not read-only.
  */
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
+import { warn } from "../../platform/process.js";
 import type { ProviderToolReference } from "../../ports/model.js";
 import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
 import { toModelMessages } from "./ai-sdk-messages.js";
@@ -26,6 +29,14 @@ export type AiSdkTool = {
   readonly id?: unknown;
   /** The settings of a provider's tool. */
   readonly args?: unknown;
+  /** Options that providers are sent with the tool. */
+  readonly providerOptions?: unknown;
+  /** Whether the provider should force inputs to fit the schema. */
+  readonly strict?: unknown;
+  /** Inputs that show how the tool is called, each as `{ input }`. */
+  readonly inputExamples?: unknown;
+  /** The schema of the context that `execute` gets (version 7). The agent's `deps` are checked by it at each call. */
+  readonly contextSchema?: unknown;
 };
 
 /** The options of `execute` and of `needsApproval` that Pawl can give. */
@@ -34,18 +45,24 @@ type CallOptions = {
   readonly abortSignal: AbortSignal;
   /** What the model was sent when it asked for the call, as `ModelMessage`s. */
   readonly messages: readonly unknown[];
+  /** The name in version 6. */
   readonly experimental_context: unknown;
+  /** The name in version 7. */
+  readonly context: unknown;
 };
 
 /**
- * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `experimental_context`, and the
- * conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `context` (`experimental_context` in version 6),
+ * checked by the tool's `contextSchema`, and the conversation as `ModelMessage`s, which are made when it reads them. If `execute` yields several values, the last is
  * the result, and each is shown as a preliminary result. Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
  *
  * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
  * the model as the provider's own.
  *
- * @throws PawlError `bad_configuration` for an option that only tools of Pawl have, such as `durable`
+ * A field that Pawl does not use, such as `onInputStart`, gives the process warning `PAWL_TOOL_OPTION`.
+ *
+ * @throws PawlError `bad_configuration` for an option that only tools of Pawl have, such as `durable`, and for a
+ * `description` that is a function and needs a context: the tools of a conversation stay the same
  *
  * @example
  * ```ts
@@ -54,25 +71,38 @@ type CallOptions = {
  */
 export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   refuseOwnOptions(name, aiTool);
+  warnOfUnusedFields(name, aiTool);
   // Called as methods: a tool may be an instance of a class.
-  const execute = methodOf<(input: unknown, options: CallOptions) => unknown>(aiTool, aiTool.execute);
+  const execute = methodOf<Execute>(aiTool, aiTool.execute);
+  return {
+    name,
+    description: descriptionOf(name, aiTool),
+    input: inputSchemaOf(aiTool.inputSchema),
+    needsApproval: needsApprovalOf(name, aiTool),
+    ...providerOf(aiTool),
+    ...sentWith(aiTool),
+    ...(execute === undefined ? {} : { execute: executeOf(name, aiTool, execute) }),
+  };
+}
+
+type Execute = (input: unknown, options: CallOptions) => unknown;
+
+function executeOf(name: string, aiTool: AiSdkTool, execute: Execute): NonNullable<Tool["execute"]> {
   const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
+  const { contextSchema } = aiTool;
   const finish = async (input: unknown, output: unknown, { toolCallId }: ToolContext): Promise<unknown> =>
     toModelOutput === undefined ? output : fromModelOutput(await toModelOutput({ toolCallId, input, output }));
   const run = (input: unknown, context: ToolContext): unknown => {
-    const given = execute?.(input, optionsOf(context));
+    const given = execute(input, optionsOf(context));
     if (isAsyncIterable(given)) return resultsOf(given, (last) => finish(input, last, context));
     return toModelOutput === undefined
       ? given
       : Promise.resolve(given).then((output) => finish(input, output, context));
   };
-  return {
-    name,
-    description: typeof aiTool.description === "string" ? aiTool.description : "",
-    input: inputSchemaOf(aiTool.inputSchema),
-    needsApproval: needsApprovalOf(aiTool),
-    ...providerOf(aiTool),
-    ...(execute === undefined ? {} : { execute: run }),
+  if (contextSchema === undefined) return run;
+  return async function* checked(input, context) {
+    const given = run(input, { ...context, deps: await checkedContext(name, contextSchema, context.deps) });
+    return isAsyncIterable(given) ? yield* given : await given;
   };
 }
 
@@ -86,6 +116,79 @@ function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
     "bad_configuration",
     `The tool "${name}" is a tool of the AI SDK, which has no option ${own}. Make it with defineTool({ name, description, input, ${own}, execute }): input is the schema that it was made with, and execute may call its execute.`,
   );
+}
+
+/** Fields that Pawl has no use for, and what does their work. */
+const unusedFields: { readonly [field: string]: string } = {
+  onInputStart: "onInputStart is not called: use onToolCall of the agent",
+  onInputDelta: "onInputDelta is not called: use the deltas of a run's stream",
+  onInputAvailable: "onInputAvailable is not called: use onToolCall of the agent",
+  title: "title is not shown",
+  metadata: "metadata is not added to calls",
+};
+
+/** Tools whose fields have been warned of: agents are made again and again from the same tools. */
+const warnedTools = new WeakSet<AiSdkTool>();
+
+function warnOfUnusedFields(name: string, aiTool: AiSdkTool): void {
+  const unused = Object.entries(unusedFields).filter(
+    ([field]) => field in aiTool && (aiTool as { readonly [field: string]: unknown })[field] !== undefined,
+  );
+  if (unused.length === 0 || warnedTools.has(aiTool)) return;
+  warnedTools.add(aiTool);
+  warn(`The tool "${name}": ${unused.map(([, what]) => what).join("; ")}.`, "PAWL_TOOL_OPTION");
+}
+
+/** A function is called once, when the agent is made: providers cache the tools, so they must not change in a conversation. */
+function descriptionOf(name: string, aiTool: AiSdkTool): string {
+  const { description } = aiTool;
+  if (typeof description !== "function") return typeof description === "string" ? description : "";
+  try {
+    const text: unknown = description.call(aiTool, { context: undefined });
+    if (typeof text === "string") return text;
+  } catch (cause) {
+    throw new PawlError(
+      "bad_configuration",
+      `The description of the tool "${name}" is a function that needs a context. Give a string: the tools of a conversation stay the same.`,
+      { cause },
+    );
+  }
+  throw new PawlError("bad_configuration", `The description of the tool "${name}" is a function that gives no string.`);
+}
+
+/** Checked when the agent is made, as fields of every tool. */
+function sentWith({ providerOptions, strict, inputExamples }: AiSdkTool): Partial<Tool> {
+  return {
+    ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderMetadata }),
+    ...(strict === undefined ? {} : { strict: strict as boolean }),
+    ...(Array.isArray(inputExamples) ? { inputExamples: inputExamples.map((example) => example?.input) } : {}),
+  };
+}
+
+/** @throws Error, which becomes the call's result, if the agent's `deps` do not fit */
+async function checkedContext(name: string, schema: unknown, deps: unknown): Promise<unknown> {
+  const { "~standard": standard, validate } = inputSchemaOf(schema) as {
+    readonly "~standard"?: StandardSchemaV1.Props;
+    readonly validate?: (value: unknown) => unknown;
+  };
+  const result = (await (standard?.validate ?? validate)?.(deps)) as Partial<Checked> | undefined;
+  if (result === undefined) return deps;
+  const [issue] = result.issues ?? [];
+  const problem = issue?.message ?? (result.success === false ? textOfCause(result.error) : undefined);
+  if (problem === undefined) return result.value;
+  throw new Error(`The agent's deps do not fit the contextSchema of the tool "${name}": ${problem}`);
+}
+
+/** What a Standard Schema gives, or the AI SDK's own schema. */
+type Checked = {
+  readonly value: unknown;
+  readonly issues: readonly StandardSchemaV1.Issue[];
+  readonly success: boolean;
+  readonly error: unknown;
+};
+
+function textOfCause(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function providerOf({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
@@ -104,10 +207,14 @@ function methodOf<Method>(tool: AiSdkTool, method: unknown): Method | undefined 
   return typeof method === "function" ? (method.bind(tool) as Method) : undefined;
 }
 
-function needsApprovalOf(tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
+function needsApprovalOf(name: string, tool: AiSdkTool): NonNullable<Tool["needsApproval"]> {
   const needsApproval = methodOf<(input: unknown, options: CallOptions) => unknown>(tool, tool.needsApproval);
   if (needsApproval === undefined) return tool.needsApproval === true;
-  return async (input, context) => (await needsApproval(input, optionsOf(context))) === true;
+  return async (input, context) => {
+    const { contextSchema } = tool;
+    const deps = contextSchema === undefined ? context.deps : await checkedContext(name, contextSchema, context.deps);
+    return (await needsApproval(input, optionsOf({ ...context, deps }))) === true;
+  };
 }
 
 /** The messages are converted only for code that reads them. */
@@ -117,6 +224,7 @@ function optionsOf(context: Pick<ToolContext, "toolCallId" | "signal" | "deps" |
     toolCallId: context.toolCallId,
     abortSignal: context.signal,
     experimental_context: context.deps,
+    context: context.deps,
     get messages() {
       made ??= toModelMessages(context.messages);
       return made;

@@ -2,6 +2,7 @@
  * The tools of an agent, compiled once and looked up by name.
  */
 import { checkTool } from "../../check-tool.js";
+import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
 import type { AnyTool } from "../../ports/tool.js";
@@ -36,7 +37,7 @@ export function compileTool(tool: AnyTool): CompiledTool {
   try {
     const { jsonSchema, validate } = compileInput(tool.input);
     const { name, description, provider } = tool;
-    const specification = { name, description, inputSchema: jsonSchema, ...providerOf(provider) };
+    const specification = { name, description, inputSchema: jsonSchema, ...sentWith(tool), ...providerOf(provider) };
     return { tool, specification, validate };
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
@@ -51,6 +52,15 @@ function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): 
     "bad_configuration",
     `The tool "${name}" has retry, but does not say that it may be repeated. Set readOnly: true if it changes nothing, durable: true if all its effects are in steps, or recover: "rerun" if running it twice does no harm.`,
   );
+}
+
+/** Fields that providers are sent with the tool, as plain JSON: the session keeps them. */
+function sentWith({ providerOptions, strict, inputExamples }: AnyTool): Partial<ToolSpecification> {
+  return {
+    ...(providerOptions === undefined ? {} : { providerOptions: normaliseJson(providerOptions) as ProviderMetadata }),
+    ...(strict === undefined ? {} : { strict }),
+    ...(inputExamples === undefined ? {} : { inputExamples: inputExamples.map(normaliseJson) }),
+  };
 }
 
 function providerOf(provider: AnyTool["provider"]): Pick<ToolSpecification, "provider"> {
