@@ -87,7 +87,7 @@ export const mutants = [
   {
     name: "the inbox is consumed twice, by the driver",
     file: "src/runtime/driver/driver.ts",
-    find: "{ consume: one.id }",
+    find: "{ consume: message.id }",
     replace: "{}",
     check: "seeds",
   },
@@ -236,6 +236,13 @@ export const mutants = [
     find: 'status: "asking",\n        why: whyAsked(call, decision.policy),',
     replace: 'status: "ready",\n        why: whyAsked(call, decision.policy),',
     check: "crashes",
+  },
+  {
+    name: "an approval counts although the policy denies it by then",
+    file: "src/runtime/driver/approval-checks.ts",
+    find: 'return permission.verdict === "deny" ? { permission, records } : undefined;',
+    replace: "return undefined;",
+    check: "seeds",
   },
   {
     name: "an edited input is approved, and the first one runs",

@@ -15,6 +15,7 @@ import {
   textOf,
   type UserMessage,
 } from "../index.js";
+import { answerText, answerWord } from "./answer-text.js";
 import { closingLine } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
 import { failedAttempt } from "./failed-attempt.js";
@@ -206,7 +207,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       if (options.canAsk !== true) writeLine(state, style("yellow", `  ${visible(event.name)} waits for an answer`));
       break;
     case "approval_answered":
-      writeLine(state, style("dim", `  ${visible(event.name)}: ${answers[event.answer] ?? visible(event.answer)}`));
+      writeLine(state, style("dim", `  ${visible(event.name)}: ${visible(answerOf(event))}`));
       break;
     case "tool_result":
       state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
@@ -279,13 +280,10 @@ const notes = {
   late_result: "A call that was given up has finished after all. The model gets its result.",
 } as const;
 
-const answers: { readonly [answer: string]: string | undefined } = {
-  approve: "approved",
-  deny: "denied",
-  modify: "approved with changes",
-  rerun: "will run again",
-  fail: "counted as failed",
-};
+/** Who has answered knows so, unless something else came of it. */
+function answerOf(event: EventNamed<"approval_answered">): string {
+  return event.overruled === undefined ? answerWord(event.answer) : answerText(event);
+}
 
 function showInput(state: RenderState, input: readonly UserMessage[], { style }: RenderOptions): void {
   const text = input.map(textOf).join("\n");

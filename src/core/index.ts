@@ -52,6 +52,7 @@ export type {
   EventType,
   HookPoint,
   HookRecord,
+  Overruled,
   PolicyDecision,
   RunOptions,
   RunToolChoice,

@@ -33,8 +33,11 @@ describe.each(bothStores)("on $name", ({ open }) => {
       expect(echo.inputs).toEqual([]);
 
       const elsewhere = createEcho();
+      // Approves nothing by itself, and denies what is dear.
+      const stricter = ({ input }: { readonly input: unknown }) =>
+        (input as { readonly n: number }).n < 10 ? "ask" : "deny";
       const model = createScriptedModel([{ text: "Done elsewhere." }]);
-      const other = createAgent({ model, tools: [elsewhere.tool], canExecuteTool: () => "deny", store });
+      const other = createAgent({ model, tools: [elsewhere.tool], canExecuteTool: stricter, store });
       const session = other.session("s");
       expect(await session.pendingApprovals()).toEqual(asked(result));
       expect(await session.answer("r/1/3", { type: "approve" }, { by: "Ada" })).toBe("first");
@@ -42,7 +45,7 @@ describe.each(bothStores)("on $name", ({ open }) => {
       expect(await session.answer("r/1/1", { type: "deny", note: "too dear" })).toBe("first");
       const before = await session.resume();
       expect(asked(before).map((approval) => approval.callKey)).toEqual(["r/1/2"]);
-      // What was approved has run while the other waits; the policy was not asked again.
+      // What was approved has run while the other waits.
       expect(elsewhere.inputs).toEqual([{ n: 3 }]);
       await session.answer("r/1/2", { type: "modify", input: { n: 20 } }, { by: "Ada" });
       const ended = await other.run("Go", { sessionId: "s", runId: "r" });

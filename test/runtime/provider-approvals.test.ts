@@ -141,6 +141,20 @@ describe("a provider's request for an approval", () => {
       expect(seen).toEqual(Array(2).fill(["mcp.refund", { order: 42, cents: 500 }]));
     }));
 
+  test("is denied although a person approved it, if the policy denies by then", async () =>
+    withStore(memory, async (store) => {
+      let times = 0;
+      const canExecuteTool: AgentOptions["canExecuteTool"] = () => {
+        times += 1;
+        return times === 1 ? "allow" : { verdict: "deny", reason: "the shop is closed" };
+      };
+      const { agent, server } = await start(createOpenAI, [asks, thenGivesUp], store, { canExecuteTool });
+      await agent.run("Refund order 42.", { sessionId: "s", runId: "r" });
+      await createClient({ store }).session("s").answer("r/1/1", { type: "approve" }, { by: "Ada" });
+      expect(await agent.session("s").resume()).toMatchObject({ status: "completed", text: "Not refunded." });
+      expect(answersIn(server.bodies[1])).toMatchObject([{ approve: false }]);
+    }));
+
   test("is answered beside the results of tools that run here", async () =>
     withStore(memory, async (store) => {
       const lookUp = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look_up", arguments: "{}" };

@@ -289,9 +289,12 @@ const firstAnswers: { readonly [type in GivenAnswer["type"]]: string } = {
 
 function sentenceOf(first: GivenAnswer | null): string {
   if (first === null) return "no longer waits.";
-  const by = first.by === undefined ? "" : ` by ${visible(first.by)}`;
+  const { overruled } = first;
+  const person = overruled === undefined ? first.by : overruled.by;
+  const by = person === undefined ? "" : ` by ${visible(person)}`;
   const note = first.note === undefined ? "" : `: ${visible(first.note)}`;
-  return `${firstAnswers[first.type]}${by} ${agoOf(first.at, Date.now())}${note}.`;
+  const denied = overruled === undefined ? "" : `, but ${firstAnswers[first.type]} by the permissions`;
+  return `${firstAnswers[overruled?.answer ?? first.type]}${by} ${agoOf(first.at, Date.now())}${denied}${note}.`;
 }
 
 /** Tells what continues the session. */

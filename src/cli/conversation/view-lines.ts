@@ -2,6 +2,7 @@
  * What happens in a session besides text and calls, as lines: questions, failures, notes and ends.
  */
 import type { Json, PublicEvent, RunResult } from "../../index.js";
+import { answerText } from "../answer-text.js";
 import { callTitle } from "../call-title.js";
 import { closingLine } from "../closing-line.js";
 import { compactionNote } from "../compaction-note.js";
@@ -35,27 +36,10 @@ export function questionLines(question: OpenQuestion, file: string | null, colum
 }
 
 /** How a question was answered, and by whom. @param input the input of the call, which tells it from others of its tool */
-export function answerLine(
-  { name, answer, note, by }: EventNamed<"approval_answered">,
-  input: Json,
-  columns: number,
-): Line {
-  const said = note === undefined || note === "" ? "" : `: ${note}`;
-  const who = by === undefined ? "" : ` by ${by}`;
-  return lineOf(`  ${callTitle(name, input, columns / 2)}: ${answers[answer] ?? answer}${who}${said}`, "dim");
+export function answerLine(event: EventNamed<"approval_answered">, input: Json, columns: number): Line {
+  const title = callTitle(event.name, input, columns / 2);
+  return lineOf(`  ${title}: ${answerText(event)}`, event.overruled === undefined ? "dim" : "yellow");
 }
-
-const answers: { readonly [answer: string]: string | undefined } = {
-  approve: "approved",
-  deny: "denied",
-  modify: "approved with changes",
-  rerun: "runs again",
-  result: "counted as done",
-  fail: "counted as failed",
-  reply: "answered",
-  decline: "declined",
-  expired: "nobody answered in time",
-};
 
 /** A model call that failed, what follows, and what a person can do. */
 export function failureLines(event: EventNamed<"attempt_failed">, columns: number): readonly Line[] {

@@ -2,6 +2,7 @@
  * What a person may answer.
  */
 import type { Json, ToolOutput } from "../data/message.js";
+import type { PermissionRule } from "./reserved-events.js";
 
 /** A person's answer to a call that asks. `rerun`, `result` and `fail` answer a question of recovery. */
 export type Answer =
@@ -35,3 +36,13 @@ export type Answer =
     }
   /** Nobody answers the question. */
   | { readonly type: "decline"; readonly note?: string };
+
+/** What a person had answered before the permission check denied the call. */
+export type Overruled = {
+  /** `approve` or `rerun`. */
+  readonly answer: Answer["type"];
+  /** Who answered, as the caller names them. */
+  readonly by?: string;
+  /** The rule that denied the call, as the permission check names it. */
+  readonly rule?: PermissionRule;
+};

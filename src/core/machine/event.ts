@@ -8,7 +8,7 @@ import type { Fault, FileChange, Json, ToolOutput, Usage, UserMessage } from "..
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
-import type { Answer } from "./answer.js";
+import type { Answer, Overruled } from "./answer.js";
 import type { CompactionRequest } from "./compaction-request.js";
 import type { FamilyEventBody } from "./family-events.js";
 import type { HandoffEventBody } from "./handoff-event.js";
@@ -23,7 +23,7 @@ import type { RunOptions } from "./run-options.js";
 import type { CallOutcome, SessionInfo, State } from "./state.js";
 import type { ToolStepEventBody } from "./tool-step-events.js";
 
-export type { Answer } from "./answer.js";
+export type { Answer, Overruled } from "./answer.js";
 export type { HookPoint, HookRecord } from "./hook-record.js";
 export type { AfterFailure, Timing } from "./model-events.js";
 export type { PolicyDecision, Repair } from "./policy-decision.js";
@@ -149,6 +149,8 @@ type Body =
       readonly inputHash?: string;
       /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
+      /** The person approved, but the permission check denied the call by then. `answer` is that denial. */
+      readonly overruled?: Overruled;
     })
   /** Somebody outside a run changed the session's data. */
   | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }

@@ -162,7 +162,7 @@ export function recoveryQuestions(transcript: Transcript, before: State, after: 
 }
 
 function answeredEvents(event: EventOf<"answered">, transcript: Transcript, after: State): readonly PublicEventBody[] {
-  const { answer, by, questionId } = event;
+  const { answer, by, questionId, overruled } = event;
   const note = "note" in answer ? answer.note : undefined;
   return callEvent(transcript, event, (call, record) => [
     {
@@ -173,6 +173,7 @@ function answeredEvents(event: EventOf<"answered">, transcript: Transcript, afte
       ...(answer.type === "reply" ? { value: answer.value } : {}),
       ...(note === undefined ? {} : { note }),
       ...(by === undefined ? {} : { by }),
+      ...(overruled === undefined ? {} : { overruled }),
       ...call,
     },
     ...externalRequest(positionOf(after, event.callKey), call, record),

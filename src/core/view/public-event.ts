@@ -15,7 +15,7 @@ import type {
   UserMessage,
 } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
-import type { AfterFailure, HookPoint, Repair } from "../machine/event.js";
+import type { AfterFailure, HookPoint, Overruled, Repair } from "../machine/event.js";
 import type { HistorySource } from "../machine/history.js";
 import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo } from "../machine/state.js";
@@ -171,6 +171,8 @@ export type PublicEventBody =
       readonly value?: Json;
       readonly note?: string;
       readonly by?: string;
+      /** The person approved, but `canExecuteTool` denied the call by then. `answer` and `note` are that denial. */
+      readonly overruled?: Overruled;
     } & OfCall)
   /** A tool step is over. A tool that runs again is given it, and no event follows. */
   | ({

@@ -12,6 +12,8 @@ export type AnsweredCall = {
   readonly at: number;
   readonly by?: string;
   readonly note?: string;
+  /** What the person had said before the permission check denied the call. */
+  readonly overruled?: NonNullable<GivenAnswer["overruled"]>;
   /** The question of a tool. */
   readonly questionId?: string;
   /** What was asked, and what was allowed in its place. */
@@ -51,8 +53,8 @@ export function withOwn(known: AnswersPage, own: AnsweredCall): AnswersPage {
 }
 
 /** A call may be asked about several times: after a crash again, and by a tool any number of times. */
-export function idOf({ sessionId, callKey, questionId = "", answer }: AnsweredCall): string {
-  return `${sessionId} ${callKey} ${questionId} ${answer}`;
+export function idOf({ sessionId, callKey, questionId = "", answer, overruled }: AnsweredCall): string {
+  return `${sessionId} ${callKey} ${questionId} ${overruled?.answer ?? answer}`;
 }
 
 /** What this page has sent, or what counts in its place. */
@@ -62,12 +64,13 @@ export function ownAnswer(
   counted: "first" | "second",
   answer: GivenAnswer | null,
 ): AnsweredCall {
-  const { by, note, at = Date.now() } = answer ?? {};
+  const { by, note, overruled, at = Date.now() } = answer ?? {};
   const isSecond = counted === "second";
   return {
     ...{ sessionId, session, callKey, name, input, at, answer: isSecond ? (answer?.type ?? "gone") : decision.type },
     ...(by === undefined ? {} : { by }),
     ...(note === undefined ? {} : { note }),
+    ...(overruled === undefined ? {} : { overruled }),
     ...(questionId === undefined ? {} : { questionId }),
     ...(decision.type === "modify" && !isSecond ? { edited: decision.input as Json } : {}),
     ...(decision.type === "reply" && !isSecond ? { value: decision.value as Json } : {}),

@@ -1,7 +1,7 @@
 /**
  * What a step shows, in the order of reading: made from the events of the step, and from the message that is being streamed.
  */
-import type { Fault, Json, PublicEvent, RunResult, ToolOutput } from "../../index.js";
+import type { Fault, Json, PublicEvent, PublicEventOf, RunResult, ToolOutput } from "../../index.js";
 import type { PartialMessage } from "../../server/client/index.js";
 import { textOfInput } from "./session-state.js";
 
@@ -11,6 +11,8 @@ export type CallAnswer = {
   readonly note: string | null;
   readonly input: Json | undefined;
   readonly value: Json | undefined;
+  /** What the person had said before the permission check denied the call. */
+  readonly overruled: PublicEventOf<"approval_answered">["overruled"];
   readonly at: number;
 };
 
@@ -136,8 +138,8 @@ function callChange(event: PublicEvent): CallChange | null {
       return of((item) => ({ ...item, input: item.input ?? event.input, asked: { why, question, at } }));
     }
     case "approval_answered": {
-      const { answer, by = null, note = null, input, value, at } = event;
-      return of((item) => ({ ...item, answers: [...item.answers, { answer, by, note, input, value, at }] }));
+      const { answer, by = null, note = null, input, value, overruled, at } = event;
+      return of((item) => ({ ...item, answers: [...item.answers, { answer, by, note, input, value, overruled, at }] }));
     }
     case "tool_step": {
       const { step, outcome, durationMs } = event;

@@ -5,17 +5,18 @@ import type { AnsweredCall } from "../state/answered.js";
 import { exactTime, oneLine } from "../state/format.js";
 import { stepOfCall } from "../state/route.js";
 import { Ago, Difference, Fields, PlainText, RouteLink } from "./parts.js";
-import { answerWord } from "./step-items.js";
+import { answerPhrase } from "./step-items.js";
 
 /** The answer on one line, for people. */
-export function answerLine({ answer, by, note, isSecond }: AnsweredCall): string {
+export function answerLine(answered: AnsweredCall): string {
+  const { answer, note, isSecond } = answered;
   if (answer === "gone") return "It no longer waits";
-  const said = `${answerWord(answer)}${by === undefined ? "" : ` by ${by}`}${note === undefined ? "" : `: ${note}`}`;
+  const said = `${answerPhrase(answered)}${note === undefined ? "" : `: ${note}`}`;
   return isSecond ? `Somebody was first: ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said;
 }
 
 export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }) {
-  const { sessionId, session, callKey, name, answer, at, by, note, input, edited, value, isSecond } = answered;
+  const { sessionId, session, callKey, name, answer, at, note, input, edited, value, isSecond } = answered;
   return (
     <section class="approval-detail" aria-label={`${name} was answered`}>
       <div class="approval-scroll">
@@ -32,8 +33,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
           </p>
           {isSecond && <p class="warning">Somebody was first. What was answered here does not count.</p>}
           <p>
-            <strong>{answer === "gone" ? "It no longer waits" : answerWord(answer)}</strong>
-            {by !== undefined && <> by {by}</>}{" "}
+            <strong>{answer === "gone" ? "It no longer waits" : answerPhrase(answered)}</strong>{" "}
             <span class="dim num">
               {exactTime(at)} (<Ago at={at} />)
             </span>

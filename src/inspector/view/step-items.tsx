@@ -186,17 +186,30 @@ const answerWords: { readonly [answer: string]: string } = {
   expired: "Expired before anybody answered",
 };
 
-export function answerWord(answer: string): string {
-  return answerWords[answer] ?? answer;
+/** What was decided, and by whom. */
+export function answerPhrase({ answer, by, overruled }: Answered): string {
+  const word = answerWords[answer] ?? answer;
+  if (overruled === undefined) return `${word}${by ? ` by ${by}` : ""}`;
+  const first = answerWords[overruled.answer] ?? overruled.answer;
+  return `${first}${overruled.by ? ` by ${overruled.by}` : ""}, but ${lower(word)} by the permissions`;
+}
+
+type Answered = {
+  readonly answer: string;
+  readonly by?: string | null;
+  readonly overruled?: CallAnswer["overruled"];
+};
+
+function lower(word: string): string {
+  return `${word.charAt(0).toLowerCase()}${word.slice(1)}`;
 }
 
 function AnswerLine({ answer, input }: { readonly answer: CallAnswer; readonly input: unknown }) {
-  const { by, note, at } = answer;
+  const { note, at } = answer;
   return (
     <div class="answer-line">
       <p>
-        {answerWord(answer.answer)}
-        {by !== null && <> by {by}</>}
+        {answerPhrase(answer)}
         {note !== null && <>: {note}</>}
         <span class="dim">
           {" "}

@@ -11,7 +11,7 @@ import { servicesOf } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { Json, Message, ToolOutput } from "../../core/data/message.js";
-import type { Answer } from "../../core/machine/event.js";
+import type { Answer, EventOf, Overruled } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
@@ -83,6 +83,8 @@ export type GivenAnswer = {
   readonly questionId?: string;
   /** What the person answered to the question of a tool. */
   readonly value?: Json;
+  /** The person approved, but `canExecuteTool` denied the call by then. `type` and `note` are that denial. */
+  readonly overruled?: Overruled;
 };
 
 type AnswersAndData = Answers & DataAccess & Renaming & Redacting;
@@ -309,14 +311,14 @@ async function answerTo(
 }
 
 function givenAnswer(
-  { answer, by, questionId }: { readonly answer: Answer; readonly by?: string; readonly questionId?: string },
+  { answer, by, questionId, overruled }: Pick<EventOf<"answered">, "answer" | "by" | "questionId" | "overruled">,
   at: number,
 ): GivenAnswer {
   const note = "note" in answer ? answer.note : undefined;
   return {
     type: answer.type,
     at,
-    ...defined({ by, note, questionId }),
+    ...defined({ by, note, questionId, overruled }),
     ...(answer.type === "modify" ? { input: answer.input } : {}),
     ...(answer.type === "result" ? { output: answer.output } : {}),
     ...(answer.type === "reply" ? { value: answer.value } : {}),

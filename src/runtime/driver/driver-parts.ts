@@ -42,6 +42,8 @@ export type Driver = Omit<DriverOptions, "keeper"> &
     readonly recorder: Recorder;
     /** The effects in flight, by key. */
     readonly jobs: Map<string, Job>;
+    /** Permission checks of approvals that are under way, by call key. Null if there are none. */
+    checks: Map<string, ApprovalCheck> | null;
     /** The effects that a state wants, computed once per state. */
     wanted: { readonly in: State; readonly effects: readonly Effect[] };
     pending: PendingCommit[];
@@ -63,4 +65,11 @@ export type Job = {
   readonly early?: Promise<EventBody | undefined>;
   /** It will not settle in this process. */
   isLetGo?: true;
+};
+
+/** A permission check of an approval that is under way. */
+export type ApprovalCheck = {
+  readonly cancellation: Cancellation;
+  /** Resolves when the approval is about to be committed. */
+  readonly done: Promise<void>;
 };

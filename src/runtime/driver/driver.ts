@@ -38,9 +38,10 @@ import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { hasCalls, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import { holderDefaults } from "../agent/compiled-agent.js";
 import { isAnswer, isImmediate, perform } from "../effects/perform.js";
-import { abort, createCancellation, onCancel } from "../lib/cancellation.js";
+import { abort, createCancellation } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import { abortReason, closingError } from "./abort-reason.js";
+import { approvedCall, cancelChecks, type Denial, overrule, takeApproval } from "./approval-checks.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
 import { commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
@@ -49,6 +50,7 @@ import { beginLook, endLook, noLooks, noteConsumed, takeFresh } from "./inbox-lo
 import { holdOf } from "./lease-keeper.js";
 import { readInbox } from "./read-inbox.js";
 import { createRecorder } from "./recorder.js";
+import { sleep } from "./sleep.js";
 import { tellAnswers } from "./tell-answers.js";
 import { withoutAgent, workIn } from "./work-in.js";
 
@@ -76,6 +78,7 @@ export function createDriver(options: DriverOptions): Driver {
     jobs: new Map(),
     taken: null,
     looks: noLooks,
+    checks: null,
     wanted: { in: state, effects: effects(state) },
     pending: [],
     flushing: null,
@@ -178,7 +181,7 @@ function retire(driver: Driver, key: string): void {
 
 /** The session rests, or waits for somebody outside, whose answer may come to another process. */
 function isIdle(driver: Driver, state: State): boolean {
-  if (!(isResting(state) || isWaiting(state))) return false;
+  if (!(isResting(state) || isWaiting(state)) || driver.checks !== null) return false;
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
   const due = dueOf(effectsOf(driver, state));
   return due === null || (isWaiting(state) && due > driver.parts.clock.now());
@@ -225,6 +228,7 @@ function cancelUnwanted(driver: Driver, batch: readonly PendingCommit[], state: 
     jobs.delete(key);
     abort(cancellation, reason);
   }
+  if (driver.checks !== null) cancelChecks(driver.checks, state);
 }
 
 /** Starts wanted effects that are not running. */
@@ -257,7 +261,8 @@ function isStarted(job: Job | undefined): boolean {
 function start(driver: Driver, effect: Effect): void {
   const work = workIn(driver, driver.state);
   if (work === null) close(driver, withoutAgent(driver));
-  else if (effect.type === "sleep") sleep(driver, effect);
+  else if (effect.type === "sleep")
+    sleep(driver, effect, (event) => add(driver, { events: [event], settled: effect.key }));
   if (work === null || effect.type === "sleep") return;
   const begun = driver.jobs.get(effect.key);
   const { cancellation } = begun ?? { cancellation: createCancellation() };
@@ -273,23 +278,6 @@ function settle(driver: Driver, key: string, event: EventBody | undefined): void
   if (event === undefined) return;
   if (isAnswer(event)) void wake(driver).then(() => add(driver, { events: [event], settled: key }));
   else add(driver, { events: [event], settled: key });
-}
-
-function sleep(driver: Driver, effect: Extract<Effect, { type: "sleep" }>): void {
-  const { key, runId, timer, until, ms, callKey, attempt, questionId } = effect;
-  const { clock } = driver.parts;
-  const left = Math.max(0, until - clock.now());
-  const cancellation = createCancellation();
-  const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
-    const named = {
-      ...(callKey === undefined ? {} : { callKey }),
-      ...(attempt === undefined ? {} : { attempt }),
-      ...(questionId === undefined ? {} : { questionId }),
-    };
-    add(driver, { events: [{ type: "timer_fired", runId, timer, ...named }], settled: key });
-  });
-  onCancel(cancellation, cancel);
-  driver.jobs.set(key, { cancellation, sleeps: true });
 }
 
 /**
@@ -313,10 +301,24 @@ export async function wake(driver: Driver): Promise<boolean> {
 /** Commits messages of the inbox, each once. */
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
   await Promise.all(
-    takeFresh(driver, messages).map((one) =>
-      dispatch(driver, (state) => eventsOf(one, state, holderDefaults(driver.parts, state)), { consume: one.id }),
-    ),
+    takeFresh(driver, messages).map((one) => {
+      const callKey = approvedCall(one);
+      if (callKey === undefined) return takeMessage(driver, one);
+      const then = {
+        take: (denial?: Denial) => takeMessage(driver, one, denial),
+        close: (why: Closing) => close(driver, why),
+      };
+      return takeApproval(driver, callKey, then);
+    }),
   );
+}
+
+function takeMessage(driver: Driver, message: InboxMessage, denial?: Denial): Promise<boolean> {
+  const events = (state: State) => {
+    const given = eventsOf(message, state, holderDefaults(driver.parts, state));
+    return denial === undefined ? given : overrule(given, denial, state);
+  };
+  return dispatch(driver, events, { consume: message.id });
 }
 
 /** Cancels what is in flight, and commits nothing more. */
@@ -326,6 +328,7 @@ export function close(driver: Driver, closing: Closing, reason: () => unknown = 
   driver.closing = closing;
   for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);
   driver.jobs.clear();
+  for (const { cancellation } of driver.checks?.values() ?? []) abort(cancellation, reason);
   driver.onClosed(closing);
 }
 

@@ -84,16 +84,18 @@ const plainlyAllowed: PlainPermission = { verdict: "allow" };
 const notAsked: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: false }, records: noRecords };
 const plainlyNeeded: AuthorAnswer = { permission: plainlyAllowed, need: { isNeeded: true }, records: noRecords };
 
-/** Asks the permission check alone, about a call that the provider runs. */
+/** Asks the permission check alone: about a call that the provider runs, or one that a person has approved. */
 export function* askPermission(
   record: CallRecord,
+  tool: Pick<AnyTool, "name" | "readOnly">,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Pick<AuthorAnswer, "permission" | "records">> {
-  const { clock } = context.parts;
+  const { clock, canExecuteTool } = context.parts;
+  if (canExecuteTool === undefined) return { permission: plainlyAllowed, records: noRecords };
   const startedAt = clock.elapsed();
   const sent = yield* sentMessages(context);
-  const asked = permissionOf(record, record.part, context, cancellation, sent);
+  const asked = permissionOf(record, tool, context, cancellation, sent);
   const { permission, failure } = permissionIn(yield* wait(asked));
   if (failure === undefined) return { permission, records: [] };
   return { permission, records: [failureRecord("canExecuteTool", failure, clock.elapsed() - startedAt)] };

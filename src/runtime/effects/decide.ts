@@ -96,7 +96,7 @@ function* decideForProvider(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Decided> {
-  const { permission, records } = yield* askPermission(record, context, cancellation);
+  const { permission, records } = yield* askPermission(record, record.part, context, cancellation);
   if (permission.verdict === "deny") return { decision: permission, records };
   if (!isInteractive(context)) return { decision: { verdict: "deny", reason: nobodyCanApprove }, records };
   const policy: CallPolicy = { recover: "fail", provider: true };

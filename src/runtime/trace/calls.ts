@@ -108,7 +108,7 @@ export function seeCallEvents(
     if (event.type === "data_changed") call.changed = changedBy(call, event.keys, redact);
     else if (event.type === "approval_requested")
       call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
-    else if (event.type === "approval_answered") endWait(call, event.at, event.by);
+    else if (event.type === "approval_answered") endWait(call, event.at, event.by ?? event.overruled?.by);
     else if (event.type === "tool_call") {
       if (event.repair !== undefined) call.repair = repairIn(event.repair, redact);
       if (content !== null) call.input = content.json(event.input);

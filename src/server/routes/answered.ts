@@ -59,7 +59,7 @@ type Answered = Extract<PublicEvent, { readonly type: "approval_answered" }>;
 
 type AnsweredCall = Pick<
   Answered,
-  "sessionId" | "callKey" | "name" | "answer" | "at" | "by" | "note" | "questionId" | "value"
+  "sessionId" | "callKey" | "name" | "answer" | "at" | "by" | "note" | "overruled" | "questionId" | "value"
 > & {
   readonly session: SessionInfo | null;
   /** The input that was shown; absent if the call asked long before. */
@@ -74,12 +74,13 @@ async function answersIn(session: ClientSession, seq: number, info: SessionInfo 
   for await (const event of session.events({ follow: false, after: Math.max(0, seq - mostEntries) })) {
     if (event.type === "tool_call" || event.type === "approval_requested") inputs.set(event.callKey, event.input);
     if (event.type !== "approval_answered") continue;
-    const { sessionId, callKey, name, answer, at, by, note, questionId, value, input: edited } = event;
+    const { sessionId, callKey, name, answer, at, by, note, overruled, questionId, value, input: edited } = event;
     const input = inputs.get(callKey);
     found.push({
       ...{ sessionId, callKey, name, answer, at, session: info },
       ...(by === undefined ? {} : { by }),
       ...(note === undefined ? {} : { note }),
+      ...(overruled === undefined ? {} : { overruled }),
       ...(questionId === undefined ? {} : { questionId }),
       ...(value === undefined ? {} : { value }),
       ...(input === undefined ? {} : { input }),

@@ -10,7 +10,7 @@ import { type Breach, type History, type Invariant, isAnswer } from "../../../sr
 import { nameOf } from "../../../src/testing/world/invariants-effects.js";
 import { delegate, transferTo } from "./family.js";
 import { retriesOfPersistent } from "./stepped-tools.js";
-import { approvalNeeded, forbidden, onceOnly, retriesOf } from "./tools.js";
+import { approvalNeeded, forbidden, isClosedLater, onceOnly, retriesOf } from "./tools.js";
 
 export const toolInvariants: readonly Invariant[] = [
   { number: 5, name: "what may take effect once only does so at most once", check: atMostOnce },
@@ -21,6 +21,7 @@ export const toolInvariants: readonly Invariant[] = [
   { number: 8, name: "what settles in a run that stops is recorded, in time or late", check: lateResultsAreKept },
   { number: 8, name: "what runs when a run is aborted is signalled", check: runningIsSignalled },
   { number: 9, name: "no tool that needs an approval runs before it is committed", check: nothingUnapproved },
+  { number: 9, name: "no approval counts that the rules deny by then", check: nothingOverruledRuns },
 ];
 
 function atMostOnce({ facts, log }: History): Breach | undefined {
@@ -43,6 +44,11 @@ function atMostOnce({ facts, log }: History): Breach | undefined {
       return { what: `${fact.callKey} ran again and nobody agreed`, fact };
   }
   return undefined;
+}
+
+function nothingOverruledRuns({ facts }: History): Breach | undefined {
+  const fact = facts.find((one) => one.type === "tool_started" && isClosedLater(one.tool, one.input));
+  return fact === undefined ? undefined : { what: "a call runs that the rules deny since it was asked about", fact };
 }
 
 function retriesAreBounded({ log }: History): string | undefined {

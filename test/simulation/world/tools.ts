@@ -139,18 +139,39 @@ export function createTools(bench: Bench): readonly Tool<Input>[] {
   ];
 }
 
-/** The rules for `questioned` and `forbidden`; all else is allowed. Some answers take their time. */
-export function createPermissions({ world, process }: Bench): CanExecuteTool {
+/**
+ * The rules for `questioned` and `forbidden`; all else is allowed. Some answers take their time. The rules for some inputs of
+ * `questioned` become stricter after the first question.
+ */
+export function createPermissions({ world, process, ledger }: Bench): CanExecuteTool {
   const { chance } = world;
-  return ({ tool }) => {
+  const asked = askedOf(ledger);
+  return ({ tool, callKey, input }) => {
+    const isStricter = asked.has(callKey) && isClosedLater(tool.name, input);
+    if (tool.name === "questioned") asked.add(callKey);
     const permission =
-      tool.name === "forbidden"
+      tool.name === "forbidden" || isStricter
         ? ({ verdict: "deny", reason: "nobody may" } as const)
         : tool.name !== "questioned"
           ? "allow"
           : ({ verdict: "ask", question: "May it?", ...(chance.happens(0.3) ? { expiresInMs: 2_000 } : {}) } as const);
     return chance.happens(0.8) ? permission : world.turn(process(), "policy").then(() => permission);
   };
+}
+
+/** Calls of `questioned` that were asked about, by whichever process. */
+const askedIn = new WeakMap<Ledger, Set<string>>();
+
+function askedOf(ledger: Ledger): Set<string> {
+  const asked = askedIn.get(ledger) ?? new Set();
+  askedIn.set(ledger, asked);
+  return asked;
+}
+
+/** The rules deny this input once its call was asked about, so it never runs, whoever approves it. */
+export function isClosedLater(tool: string, input: unknown): boolean {
+  const n = typeof input === "object" && input !== null && "n" in input ? input.n : input;
+  return tool === "questioned" && typeof n === "number" && n % 5 === 0;
 }
 
 export function begin(

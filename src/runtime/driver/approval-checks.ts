@@ -1,0 +1,111 @@
+/**
+ * Asks the permission check (`canExecuteTool`) once more when an approval is taken.
+ *
+ * Days may lie between a question and its answer, so a rule that is stricter by now counts: a denial overrules the
+ * approval.
+ *
+ * 1. The approval stays in the inbox until it is committed. If the process dies meanwhile, the next holder asks the check again.
+ * 2. The log gets either the approval or a denial that names it (`overruled`). So the machine has no state in between, and
+ *    0.1 reads an overruled approval as a denial.
+ * 3. A driver with a check under way keeps its session, and the expiry of the question waits for the check.
+ */
+import { defined } from "../../core/data/defined.js";
+import type { EventBody, EventOf, HookRecord, Overruled } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { type Call, callOf, type State } from "../../core/machine/state.js";
+import { toolOf } from "../../core/transcript/results.js";
+import { askPermission, type PlainPermission } from "../effects/author-checks.js";
+import { abort, type Cancellation, createCancellation } from "../lib/cancellation.js";
+import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Closing, closingOf } from "../log/closing.js";
+import type { EffectContext } from "../work/effect-context.js";
+import type { ApprovalCheck, Driver } from "./driver-parts.js";
+import { withoutAgent, workIn } from "./work-in.js";
+
+/** Why an approval does not count. */
+export type Denial = {
+  readonly permission: Extract<PlainPermission, { readonly verdict: "deny" }>;
+  /** The failure of the check itself, if that is why. */
+  readonly records: readonly HookRecord[];
+};
+
+/** The call that would run if this message is taken; undefined if the message approves nothing. */
+export function approvedCall({ body }: InboxMessage): string | undefined {
+  if (body.type !== "answer") return undefined;
+  return body.answer.type === "approve" || body.answer.type === "rerun" ? body.callKey : undefined;
+}
+
+/**
+ * Asks about the input that was approved, then lets `take` commit the message. The check may answer at once. If a commit is
+ * under way, it may be the one that asks the question, so the check comes after it.
+ */
+export function takeApproval(
+  driver: Driver,
+  callKey: string,
+  { take, close }: { readonly take: (denial?: Denial) => Promise<boolean>; readonly close: (why: Closing) => void },
+): Promise<boolean> {
+  const cancellation = createCancellation();
+  const check = (): MaybePromise<Denial | undefined> => {
+    const work = workIn(driver, driver.state);
+    if (work === null) close(withoutAgent(driver));
+    return work === null || driver.closed ? undefined : runCoroutine(denialOf(callKey, work, cancellation));
+  };
+  const checked = driver.flushing === null ? check() : driver.flushing.then(check);
+  if (!(checked instanceof Promise)) return take(checked);
+  let taken: Promise<boolean> = Promise.resolve(false);
+  const done = checked.then(
+    (denial) => {
+      driver.checks?.delete(callKey);
+      if (driver.checks?.size === 0) driver.checks = null;
+      taken = take(denial);
+    },
+    (error) => close(closingOf(error)),
+  );
+  driver.checks = (driver.checks ?? new Map()).set(callKey, { cancellation, done });
+  return done.then(() => taken);
+}
+
+function* denialOf(callKey: string, context: EffectContext, cancellation: Cancellation): Coroutine<Denial | undefined> {
+  const record = context.transcript.calls.get(callKey);
+  if (record === undefined || askingCall(context.state, callKey) === undefined) return undefined;
+  const tool = context.parts.tools.get(toolOf(record))?.tool ?? { name: toolOf(record) };
+  const { permission, records } = yield* askPermission(record, tool, context, cancellation);
+  return permission.verdict === "deny" ? { permission, records } : undefined;
+}
+
+type Asking = Extract<Call, { readonly status: "asking" }>;
+
+function askingCall(state: State, callKey: string): Asking | undefined {
+  const call = callOf(state, callKey);
+  return call?.status === "asking" ? call : undefined;
+}
+
+/** Puts the denial in the place of the approval. */
+export function overrule(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
+  return events.flatMap((event) => (event.type === "answered" ? denied(event, denial, state) : [event]));
+}
+
+function denied(
+  { answer, by, ...event }: Omit<EventOf<"answered">, "at">,
+  { permission, records }: Denial,
+  state: State,
+): readonly EventBody[] {
+  const { reason: note, rule, stopRun } = permission;
+  const isInDoubt = askingCall(state, event.callKey)?.why === "recovery";
+  const overruled: Overruled = { answer: answer.type, ...defined({ by, rule }) };
+  const denial: EventBody = {
+    ...event,
+    answer: { type: isInDoubt ? "fail" : "deny", note },
+    overruled,
+    ...(records.length === 0 ? {} : { hooks: records }),
+  };
+  return stopRun === true ? [denial, { type: "abort_requested", runId: event.runId, note }] : [denial];
+}
+
+/** Ends the wait for checks of calls that no longer ask. */
+export function cancelChecks(checks: ReadonlyMap<string, ApprovalCheck>, state: State): void {
+  for (const [callKey, { cancellation }] of checks)
+    if (askingCall(state, callKey) === undefined) abort(cancellation, noLongerAsked);
+}
+
+const noLongerAsked = () => new DOMException("The call no longer waits for an answer.", "AbortError");

@@ -1,0 +1,34 @@
+/**
+ * The timers of a driver: it waits itself for effects of type `sleep`.
+ */
+import type { Effect } from "../../core/machine/effect.js";
+import type { EventBody } from "../../core/machine/event.js";
+import { createCancellation, onCancel } from "../lib/cancellation.js";
+import type { Driver } from "./driver-parts.js";
+
+/** Starts a timer. `add` takes the event that it settles with. */
+export function sleep(
+  driver: Pick<Driver, "parts" | "jobs" | "checks">,
+  { key, runId, timer, until, ms, callKey, attempt, questionId }: Extract<Effect, { type: "sleep" }>,
+  add: (event: EventBody) => void,
+): void {
+  const { clock } = driver.parts;
+  const left = Math.max(0, until - clock.now());
+  const cancellation = createCancellation();
+  const fire = () => {
+    const named = {
+      ...(callKey === undefined ? {} : { callKey }),
+      ...(attempt === undefined ? {} : { attempt }),
+      ...(questionId === undefined ? {} : { questionId }),
+    };
+    add({ type: "timer_fired", runId, timer, ...named });
+  };
+  const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
+    // An approval that came in time counts, even if the permission check takes longer.
+    const check = callKey === undefined ? undefined : driver.checks?.get(callKey);
+    if (check === undefined) fire();
+    else void check.done.then(fire);
+  });
+  onCancel(cancellation, cancel);
+  driver.jobs.set(key, { cancellation, sleeps: true });
+}
