@@ -36,7 +36,8 @@ const choiceOf = 4;
 /** Milliseconds that a worker waits for its claims before it claims more. An agent may take long to be found. */
 const longestClaimMs = 100;
 
-type Interruption = Extract<RunResult, { readonly status: "interrupted" }>;
+/** How a session was driven: the last result, null if its agent found nothing to do, and whether this worker claimed it. */
+type Drive = { readonly result: RunResult | null; readonly isTaken: boolean };
 
 /** The sessions that an agent is to carry on, in this order, and what was read of the first one. */
 type Resumable = { readonly agent: WorkingAgent; readonly sessionIds: readonly string[]; readonly seen?: SessionLook };
@@ -112,12 +113,18 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
         return refuse(sessionId, standstillError(sessionId, looked.session, fruitless.storeFault), fruitless.times);
       const resumable = await findResumable(sessionId, looked);
       agents.add(resumable.agent);
-      let interruption: Interruption | null = null;
-      for (const id of resumable.sessionIds)
-        if (!stopped) interruption = (await resume(id, resumable, onDecided)) ?? interruption;
-      if (passed.has(sessionId)) return;
-      if (interruption === null) standstills.note(sessionId, looked.seen);
-      else if (interruption.reason === "store_failed") standstills.note(sessionId, looked.seen, interruption.error);
+      let drive: Drive = { result: null, isTaken: false };
+      for (const id of resumable.sessionIds) {
+        if (stopped) break;
+        const driven = await resume(id, resumable, onDecided);
+        if (id === sessionId) drive = driven;
+      }
+      if (!passed.has(sessionId) && mayStandStill(drive))
+        standstills.note(
+          sessionId,
+          looked.seen,
+          drive.result?.status === "interrupted" ? drive.result.error : undefined,
+        );
     } catch (error) {
       // Its agent is shut down already: the session is due, and others take it.
       if (!(stopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
@@ -137,15 +144,12 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     return false;
   }
 
-  /**
-   * If it is a session by itself, runs that are queued behind the present one are driven, too. Resolves to the interruption
-   * that the last of them ended with, if one did.
-   */
+  /** If it is a session by itself, runs that are queued behind the present one are driven, too. */
   async function resume(
     sessionId: string,
     { agent, sessionIds, seen }: Resumable,
     onDecided: () => void,
-  ): Promise<Interruption | null> {
+  ): Promise<Drive> {
     const session = agent.session(sessionId);
     let isTaken = false;
     const onTaken = () => {
@@ -160,13 +164,12 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
     const onLeft = () => {
       hasNext = false;
     };
-    let interruption: Interruption | null = null;
+    let result: RunResult | null = null;
     try {
       for (let first = defined({ seen }); hasNext; first = {}) {
-        const result = await session.resume({ follow: false, onTaken, onLeft, ...first });
+        result = await session.resume({ follow: false, onTaken, onLeft, ...first });
         refused.delete(sessionId);
         if (isTaken) onReport({ type: "left", sessionId, result });
-        interruption = result.status === "interrupted" ? result : null;
         const isOver = result.status === "completed" || result.status === "failed";
         hasNext &&= !stopped && sessionIds.length === 1 && isOver;
       }
@@ -178,7 +181,7 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
         contention.lost();
       } else if (error.code !== "run_finished") throw error;
     }
-    return interruption;
+    return { result, isTaken };
   }
 
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
@@ -286,6 +289,15 @@ export function buildWorker(options: WorkerOptions, { clock, isDead, random }: W
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refused.keys()]) });
 
   return { runUntilIdle, run, stop, status };
+}
+
+/**
+ * Whether a session that is as it was before may be one that its agent does not find. It is none if another caller in this
+ * process drives it at the moment, or if another process took it over.
+ */
+function mayStandStill({ result, isTaken }: Drive): boolean {
+  if (result === null || result.status === "awaiting_human") return true;
+  return result.status === "interrupted" ? result.reason === "store_failed" : isTaken;
 }
 
 /** @param storeFault why the agent could not go on, if its store failed: then it need not be another store */
