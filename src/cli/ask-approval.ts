@@ -7,8 +7,8 @@ import type { Agent, ApprovalDecision, Json, PendingApproval } from "../index.js
 import { callTitle } from "./call-title.js";
 import { editorOf, editText } from "./editor.js";
 import type { Interruptions } from "./interruptions.js";
-import { type KeptScope, keepRule } from "./permissions/keep.js";
 import type { Permissions } from "./permissions/permissions.js";
+import { picksFor } from "./permissions/rule-choices.js";
 import { promptLine } from "./prompt-line.js";
 import { recoveryAnswers } from "./recovery-answers.js";
 import { replyOf } from "./reply.js";
@@ -108,36 +108,18 @@ function promptOf(call: string, isOwn: boolean): string {
   return `  Allow ${call}? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
 }
 
-const places: readonly { readonly scope: KeptScope; readonly says: string }[] = [
-  { scope: "session", says: "in this session" },
-  { scope: "project", says: "in this folder" },
-  { scope: "user", says: "everywhere" },
-];
-
 /** Offers the narrowest rules that allow such calls, and keeps the one that is picked. @returns whether one was */
-async function keepOffered(
-  { name, input, callKey, sessionId: asking }: PendingApproval,
-  context: AskContext,
-): Promise<boolean> {
+async function keepOffered(approval: PendingApproval, context: AskContext): Promise<boolean> {
   const { terminal, agent, sessionId, permissions, interruptions } = context;
-  const offered = await permissions.offersFor({ name, input });
-  if ("why" in offered) {
-    terminal.err(`  ${visible(offered.why)}\n`);
-    return false;
-  }
-  const choices = offered.offers.flatMap((offer) =>
-    (offer.mayLast ? places : places.slice(0, 1))
-      .filter(({ scope }) => scope !== "session" || asking === sessionId)
-      .map((place) => ({ ...offer, ...place, text: `${offer.says}, ${place.says}` })),
-  );
-  for (const [at, { text }] of choices.entries()) terminal.err(`    ${at + 1} ${visible(text)}\n`);
-  for (const note of new Set(offered.offers.flatMap((offer) => offer.note ?? [])))
-    terminal.err(`    ${visible(note)}\n`);
+  const session = agent.session(sessionId);
+  const { choices, notes } = await picksFor(approval, { permissions, session, by: userName() });
+  for (const [at, { says }] of choices.entries()) terminal.err(`    ${at + 1} ${visible(says)}\n`);
+  for (const note of notes) terminal.err(`    ${visible(note)}\n`);
+  if (choices.length === 0) return false;
   const line = await promptLine("  Allow this without asking, by its number; nothing to go back > ", interruptions);
   const chosen = /^\s*\d+\s*$/.test(line ?? "") ? choices[Number(line) - 1] : undefined;
   if (chosen === undefined) return false;
-  const place = { permissions, session: agent.session(sessionId), by: userName() };
-  for (const rule of chosen.rules) await keepRule(place, chosen.scope, "allow", { rule, call: callKey });
+  await chosen.keep();
   return true;
 }
 

@@ -5,8 +5,10 @@
  *    line and not the whole part.
  * 2. Nothing outside the folder joins, and what joins is bounded.
  */
+import { resolve } from "node:path";
 import { textOf, type UserMessage, type UserPart } from "../index.js";
 import { readFolderFile, textOfBytes } from "./folder-file.js";
+import type { Permissions } from "./permissions/permissions.js";
 import { counted } from "./text.js";
 
 /** Of one message. */
@@ -30,8 +32,22 @@ export type Composed = {
   readonly problems: readonly string[];
 };
 
-/** The message with the files that it names. @param before parts that join it, too. @param named the words whose files join */
-export function composeMessage(text: string, root: string, before: readonly UserPart[] = [], named = text): Composed {
+export type ComposeOptions = {
+  /** The real path of the folder. */
+  readonly root: string;
+  /** Whether a rule leaves a file open to the model, by its absolute path. Default: all are open. */
+  readonly mayReach?: Permissions["mayReach"];
+  /** Parts that also join the message, before the files. */
+  readonly before?: readonly UserPart[];
+  /** The words whose files join. Default: the text. */
+  readonly named?: string;
+};
+
+/** The message with the files that it names. */
+export function composeMessage(
+  text: string,
+  { root, mayReach = () => true, before = [], named = text }: ComposeOptions,
+): Composed {
   const parts: UserPart[] = [{ type: "text", text }, ...before];
   const problems: string[] = [];
   let room = mostCharacters;
@@ -45,6 +61,10 @@ export function composeMessage(text: string, root: string, before: readonly User
     }
     if (file.type === "refused") {
       problems.push(`@${path} does not join the message: ${file.why}.`);
+      continue;
+    }
+    if (![path, file.path].every((one) => mayReach(resolve(root, one), "read"))) {
+      problems.push(`@${path} does not join the message: a rule closes it. pawl permissions lists the rules.`);
       continue;
     }
     const part = at < mostFiles ? partOf(file.path, file.bytes) : null;

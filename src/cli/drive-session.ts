@@ -15,6 +15,7 @@ import { listenForInterruptions } from "./interruptions.js";
 import { namesToStart, type ServerInForce, serversInForce } from "./mcp/servers-in-force.js";
 import { type StartedServers, serverNotes, startServers } from "./mcp/start-servers.js";
 import { modelLabel } from "./model-label.js";
+import type { Permissions } from "./permissions/permissions.js";
 import { runOnTerminal } from "./run-on-terminal.js";
 import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.js";
 import type { Terminal } from "./terminal.js";
@@ -67,7 +68,12 @@ export type SessionDriver = {
   readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-export type StartRun = (agent: Agent, canAsk: boolean, session: Session) => Promise<RunResult>;
+export type StartRun = (
+  agent: Agent,
+  canAsk: boolean,
+  session: Session,
+  permissions: Permissions,
+) => Promise<RunResult>;
 
 type StoreUse = {
   /** False if the session may be lost when the process ends, should Node have no SQLite. Default true. */
@@ -108,7 +114,7 @@ export async function withSessionDriver(
           timeouts: chosen.timeouts,
           root,
           ...choices,
-          serverTools: servers.tools,
+          servers,
           onContextFiles: (paths) =>
             terminal.err(`${terminal.style("dim", `Goes by ${paths.map(visible).join(", ")}`)}\n`),
         });
@@ -135,7 +141,7 @@ export async function withSessionDriver(
             canAsk,
           },
           after,
-          (session) => start(agent, canAsk, session),
+          (session) => start(agent, canAsk, session, permissions),
         );
       },
     });

@@ -7,7 +7,6 @@ import { hasCalls, nearestName } from "../core/index.js";
 
 import {
   type Agent,
-  type AnyTool,
   type ContextSource,
   createAgent,
   createClient,
@@ -33,6 +32,7 @@ import { configurationInForce, type InForce } from "./configuration/in-force.js"
 import { configurationOf } from "./configuration-folder.js";
 import { recording } from "./file-records.js";
 import { shortId, storeFiles } from "./home.js";
+import { noServers, type StartedServers } from "./mcp/start-servers.js";
 import { guardedTools } from "./permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "./permissions/permissions.js";
 import { quietGitShell } from "./permissions/quiet-git-shell.js";
@@ -48,8 +48,8 @@ export type FolderAgentOptions = {
   readonly root: string;
   readonly allowShell: boolean;
   readonly permissions: Permissions;
-  /** Tools of MCP servers. */
-  readonly serverTools?: readonly AnyTool[];
+  /** The MCP servers whose tools it has. */
+  readonly servers?: Pick<StartedServers, "tools" | "versionOf">;
   /** Tokens; used if the model's context window is not known. */
   readonly contextWindow?: number | undefined;
   readonly timeouts?: ModelTimeouts;
@@ -152,13 +152,14 @@ function settingsOf({ settings, root, home }: Pick<FolderAgentOptions, "settings
  */
 function contextSources({
   root,
+  permissions: { mayReach },
   onContextFiles,
   settings: { contextFiles, skillsOff },
-}: Pick<FolderAgentOptions, "root" | "onContextFiles"> & WithSettings): readonly ContextSource[] {
+}: Pick<FolderAgentOptions, "root" | "permissions" | "onContextFiles"> & WithSettings): readonly ContextSource[] {
   const user = configurationOf(process.env);
   const folders = skillFolders(root);
-  const files = agentsFile({ root, user, ...contextFiles, trust: "project" });
-  return [files, ...(folders.length === 0 ? [] : [skills({ folders, off: skillsOff })])].map((source) => ({
+  const files = agentsFile({ root, user, ...contextFiles, trust: "project", mayReach });
+  return [files, ...(folders.length === 0 ? [] : [skills({ folders, off: skillsOff, mayReach })])].map((source) => ({
     ...source,
     async load(run, options) {
       const texts = await source.load(run, options);
@@ -177,14 +178,15 @@ export function skillFolders(root: string): readonly SkillFolder[] {
 }
 
 function folderTools({
+  store,
   root,
   home,
   allowShell,
   permissions,
-  serverTools = [],
+  servers = noServers,
   background = createBackgroundProcesses(),
   settings: { shell: shellSettings, toolsOff },
-}: Pick<FolderAgentOptions, "root" | "home" | "allowShell" | "permissions" | "serverTools" | "background"> &
+}: Pick<FolderAgentOptions, "store" | "root" | "home" | "allowShell" | "permissions" | "servers" | "background"> &
   WithSettings) {
   // The permissions alone decide whether a call needs approval.
   const shell = [
@@ -194,10 +196,11 @@ function folderTools({
     },
     ...background.tools,
   ];
-  const guarded = guardedTools(permissions, storeFiles(home));
+  const guarded = guardedTools(permissions, storeFiles(home), store);
   const own = [...guarded.tools, todo()];
   checkToolsOff(toolsOff, [...own, ...shell]);
-  const all = [...own, ...(allowShell ? shell : []), ...serverTools];
+  const all = [...own, ...(allowShell ? shell : []), ...servers.tools];
+  permissions.useVersions(servers.versionOf);
   return { ...guarded, tools: all.filter(({ name }) => !toolsOff.has(name)) };
 }
 
@@ -214,7 +217,7 @@ function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly
   }
 }
 
-export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "serverTools"> & {
+export type ResumedTools = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "servers"> & {
   readonly sessionId: string;
   /** The MCP servers that will be started: their tools count as there. */
   readonly startable?: readonly string[];
@@ -231,9 +234,9 @@ export async function missingTools({
   ...options
 }: ResumedTools): Promise<readonly string[]> {
   const settings = settingsOf(options);
-  const ofSources = contextSources({ ...options, settings }).flatMap(({ tools = [] }) => tools);
   const permissions = createPermissions({ allowAll: false, root: options.root, home: options.home });
-  const { tools: own } = folderTools({ ...options, permissions, settings });
+  const ofSources = contextSources({ ...options, permissions, settings }).flatMap(({ tools = [] }) => tools);
+  const { tools: own } = folderTools({ ...options, store, permissions, settings });
   const names = new Set([...[...own, ...ofSources].map(({ name }) => name), ...outputTools]);
   const isThere = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;

@@ -3,12 +3,12 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { aList, checkOptions, type OptionTable, oneOf, someText, wholeNumber } from "../check-options.js";
+import { aFunction, aList, checkOptions, type OptionTable, oneOf, someText, wholeNumber } from "../check-options.js";
 import type { SourceTrust } from "../core/machine/sources.js";
 import { PawlError } from "../errors.js";
 import type { ContextSource, SourceText } from "../ports/context.js";
 import { statIn } from "./folder.js";
-import { inFolder, positionOf, type Root } from "./root.js";
+import { inFolder, type MayReach, positionOf, type Root, realAsFarAsItExists } from "./root.js";
 import { absolutePath, cutByLines, type ReadText, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
 
 /** Where `AGENTS.md` files are looked for. */
@@ -24,6 +24,8 @@ export type AgentsFileOptions = {
    * agent. Without it they are left out, with a warning: they come from the maker of the folder.
    */
   readonly trust?: SourceTrust;
+  /** Whether a file may be read, by its real path. Files that may not be read are left out. Default: all may be. */
+  readonly mayReach?: MayReach;
   /** The most bytes of one file. What is over is cut by whole lines. Default: 32 KiB. */
   readonly maxFileBytes?: number;
   /** The most bytes of all files. Those that are farthest from `root` are cut first. Default: 64 KiB. */
@@ -35,6 +37,7 @@ const rules: OptionTable<AgentsFileOptions> = {
   user: someText,
   names: aList,
   trust: oneOf(...trusts),
+  mayReach: aFunction,
   maxFileBytes: wholeNumber(1, "bytes"),
   maxBytes: wholeNumber(1, "bytes"),
 };
@@ -61,7 +64,8 @@ type Found = Place & ReadText;
  */
 export function agentsFile(options: AgentsFileOptions): ContextSource {
   checkOptions("agentsFile()", rules, options, { otherNames: { cwd: "root", folder: "root", home: "user" } });
-  const { root, user, names = ["AGENTS.md"], trust, maxFileBytes = 32 * 1024, maxBytes = 64 * 1024 } = options;
+  const { root, user, names = ["AGENTS.md"], trust, mayReach = () => true } = options;
+  const { maxFileBytes = 32 * 1024, maxBytes = 64 * 1024 } = options;
   if (typeof root !== "string") throw misused("needs a root: the folder that the agent works on");
   if (names.length === 0 || !names.every((name) => typeof name === "string" && /^[^/\\\0]{1,255}$/.test(name)))
     throw misused("takes the names of files in `names`, without folders");
@@ -77,6 +81,7 @@ export function agentsFile(options: AgentsFileOptions): ContextSource {
         const name = await nameIn(place.folder, names);
         if (name === null) continue;
         const path = join(place.folder, name);
+        if (!mayReach(realAsFarAsItExists(path), "read")) continue;
         if (trust === undefined && place.trust !== "user")
           warnOnce(
             `${path} was left out: agentsFile() was given no \`trust\`. Pass trust: "project" to use such files.`,

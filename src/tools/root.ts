@@ -232,7 +232,7 @@ async function deepestExisting(path: string): Promise<string> {
   );
 }
 
-function realAsFarAsItExists(path: string): string {
+export function realAsFarAsItExists(path: string): string {
   try {
     return realpathSync(path);
   } catch {

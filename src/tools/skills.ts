@@ -7,14 +7,14 @@
  */
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { aList, checkOptions, type OptionTable, oneOf } from "../check-options.js";
+import { aFunction, aList, checkOptions, type OptionTable, oneOf } from "../check-options.js";
 import type { SourceTrust } from "../core/machine/sources.js";
 import { PawlError } from "../errors.js";
 import type { ContextSource, SourceText } from "../ports/context.js";
 import type { Tool } from "../ports/tool.js";
 import { mostFrontMatterBytes, readFrontMatter } from "./front-matter.js";
 import { maxPathCharacters } from "./input-bounds.js";
-import { isWithin, type Root } from "./root.js";
+import { isWithin, type MayReach, type Root } from "./root.js";
 import { showAsked, showPath } from "./shown-path.js";
 import { absolutePath, cutByLines, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
 
@@ -35,11 +35,18 @@ export type SkillsOptions = {
    * warning.
    */
   readonly trust?: SourceTrust;
+  /** Whether a file may be read, by its real path. Skills whose `SKILL.md` may not be read are left out. Default: all may be. */
+  readonly mayReach?: MayReach;
   /** Skills that the model is not told of and cannot read, by their names. Default: none. */
   readonly off?: readonly string[];
 };
 
-const rules: OptionTable<SkillsOptions> = { folders: aList, trust: oneOf(...trusts), off: aList };
+const rules: OptionTable<SkillsOptions> = {
+  folders: aList,
+  trust: oneOf(...trusts),
+  mayReach: aFunction,
+  off: aList,
+};
 
 const mostSkills = 200;
 const mostFolderEntries = 2_000;
@@ -72,7 +79,7 @@ type Skill = {
  */
 export function skills(options: SkillsOptions): ContextSource {
   checkOptions("skills()", rules, options, { otherNames: { folder: "folders", paths: "folders" } });
-  const { folders, trust } = options;
+  const { folders, trust, mayReach } = options;
   const off: ReadonlySet<string> = new Set(options.off);
   if (!Array.isArray(folders) || !folders.every(isFolder))
     throw new PawlError("bad_configuration", "skills() takes `folders`: paths, or objects { path, trust }.");
@@ -81,6 +88,7 @@ export function skills(options: SkillsOptions): ContextSource {
     own === undefined ? [] : [{ path: absolutePath(path), trust: own }],
   );
   const untrusted = given.filter((folder) => folder.trust === undefined).map(({ path }) => absolutePath(path));
+  const find = () => findSkills(trusted, off, mayReach);
   return {
     name: "skills",
     async load() {
@@ -89,9 +97,9 @@ export function skills(options: SkillsOptions): ContextSource {
           warnOnce(
             `The skills in ${path} were left out: skills() was given no \`trust\`. Pass trust: "project" to use them.`,
           );
-      return indexOf(trusted, await findSkills(trusted, off));
+      return indexOf(trusted, await find());
     },
-    tools: [createReadSkill(trusted, off)],
+    tools: [createReadSkill(find)],
   };
 }
 
@@ -118,10 +126,14 @@ function indexOf(folders: readonly SkillFolder[], found: readonly Skill[]): read
 
 const indexTitle = "Skills: instructions for particular work. If one fits the task, read it with read_skill first.";
 
-async function findSkills(folders: readonly SkillFolder[], off: ReadonlySet<string>): Promise<readonly Skill[]> {
+async function findSkills(
+  folders: readonly SkillFolder[],
+  off: ReadonlySet<string>,
+  mayReach: MayReach | undefined,
+): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
   for (const folder of folders) {
-    const root = rootAt(folder.path);
+    const root = rootAt(folder.path, mayReach);
     if (root === null) continue;
     for (const name of await foldersIn(root)) {
       if (found.size === mostSkills) {
@@ -160,7 +172,7 @@ async function readSkill(root: Root, name: string, folder: SkillFolder): Promise
   }
   const front = readFrontMatter(beginning);
   const problem = problemOf(front);
-  const own = rootAt(join(root.path, name));
+  const own = rootAt(join(root.path, name), root.mayReach);
   if (front?.name === undefined || front.description === undefined || problem !== null) {
     warnOnce(`The skill ${join(folder.path, name, skillFile)} was left out: ${problem}.`);
     return null;
@@ -182,7 +194,7 @@ function problemOf(front: ReturnType<typeof readFrontMatter>): string | null {
 
 type ReadSkillInput = { readonly name: string; readonly file?: string };
 
-function createReadSkill(folders: readonly SkillFolder[], off: ReadonlySet<string>): Tool<ReadSkillInput, string> {
+function createReadSkill(find: () => Promise<readonly Skill[]>): Tool<ReadSkillInput, string> {
   return {
     name: "read_skill",
     lenientInput: true,
@@ -204,7 +216,7 @@ function createReadSkill(folders: readonly SkillFolder[], off: ReadonlySet<strin
     },
     readOnly: true,
     maxOutputBytes: mostFileBytes + frameBytes,
-    execute: async ({ name, file = skillFile }) => readFileOf(await findSkills(folders, off), name, file),
+    execute: async ({ name, file = skillFile }) => readFileOf(await find(), name, file),
   };
 }
 

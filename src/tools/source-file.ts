@@ -5,8 +5,8 @@ import { isAbsolute, resolve } from "node:path";
 import type { SourceTrust } from "../core/machine/sources.js";
 import { warn } from "../platform/process.js";
 import { counted } from "./counted.js";
-import { openFile } from "./folder.js";
-import { createRoot, inFolderOf, type Root, resolveInRoot } from "./root.js";
+import { openFile, usualAccess } from "./folder.js";
+import { createRoot, inFolderOf, type MayReach, type Root, resolveInRoot } from "./root.js";
 
 export type ReadText = {
   readonly text: string;
@@ -17,9 +17,9 @@ export type ReadText = {
 };
 
 /** The folder as a root; null if there is no such folder. */
-export function rootAt(path: string): Root | null {
+export function rootAt(path: string, mayReach?: MayReach): Root | null {
   try {
-    return createRoot(path);
+    return createRoot(path, [], usualAccess, mayReach);
   } catch {
     return null;
   }

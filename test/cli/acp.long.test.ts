@@ -49,7 +49,12 @@ describe("pawl acp", () => {
           locations: [{ path: join(world.root, "notes.txt") }],
           content: [{ type: "diff", oldText: "colour", newText: "color" }],
         },
-        options: [{ kind: "allow_once" }, { kind: "reject_once" }, { kind: "allow_always" }],
+        options: [
+          { kind: "allow_once" },
+          { kind: "reject_once" },
+          { kind: "allow_always", name: "Always allow edit_file for notes.txt, in this session" },
+          { kind: "allow_always", name: "Always allow edit_file for notes.txt, in this folder" },
+        ],
       },
     ]);
     expect(saidIn(editor.updates, "agent_message_chunk")).toContain("notes.txt");
@@ -60,6 +65,46 @@ describe("pawl acp", () => {
     const listed = jsonLines((await world.pawl(["sessions", "--json"])).stdout);
     expect(listed).toMatchObject([{ sessionId, status: "completed" }]);
   });
+
+  test(
+    "offers the rules that the terminal offers, and what is always allowed is no more than such a rule says",
+    verifies("PROT-3", "CHAT-2#rules"),
+    async () => {
+      const world = createWorld(files);
+      const args = ["--model", "demo", "--allow-shell"];
+      const wanted = ["in this session", "in this folder"];
+      const editor = await editorOf(world, args, {
+        answer: ({ options }) => options.find(({ name }) => name.endsWith(wanted[0] ?? ""))?.optionId ?? "reject",
+      });
+      const open = { cwd: world.root, mcpServers: [] };
+      const { sessionId } = await editor.request("session/new", open);
+      await editor.prompt(sessionId, "run: touch a");
+      expect(editor.asked[0]?.options.map(({ name }) => name)).toEqual([
+        "Allow",
+        "Reject",
+        'Always allow shell "touch" with any arguments, in this session',
+        'Always allow shell "touch" with any arguments, in this folder',
+        'Always allow shell "touch a", exactly this, in this session',
+        'Always allow shell "touch a", exactly this, in this folder',
+      ]);
+      await editor.prompt(sessionId, "run: touch b");
+      expect(editor.asked).toHaveLength(1);
+      wanted[0] = "nothing of this";
+      await editor.prompt(sessionId, "run: rm a");
+      expect(editor.asked).toHaveLength(2);
+      expect(existsSync(join(world.root, "b"))).toBe(true);
+      expect(existsSync(join(world.root, "a"))).toBe(true);
+
+      // A rule of a session is for that session, and a rule of the folder is one that the terminal lists.
+      wanted.shift();
+      const other = await editor.request("session/new", open);
+      await editor.prompt(other.sessionId, "run: touch c");
+      expect(editor.asked).toHaveLength(3);
+      editor.running.child.stdin?.end();
+      await editor.running.ended;
+      expect((await world.pawl(["permissions"])).stdout).toContain("allow  shell(touch *)  (yours, for this folder;");
+    },
+  );
 
   test("goes on after kill -9 in the middle of a prompt, in a new process", verifies("PROT-3"), async () => {
     const world = createWorld(files);

@@ -233,18 +233,28 @@ describe("a permission", () => {
     expect(made.paid).toEqual([]);
   });
 
-  test("is given for good, if the host remembers it", async () => {
-    const allowed = new Set<string>();
+  test("is given for good by the rule that the person picks among those of the host", async () => {
+    const kept: string[] = [];
     const made = agentOf([pay, { text: "Paid." }]);
-    const remember = {
-      allow: (tool: string) => void allowed.add(tool),
-      isAllowed: ({ name }: { readonly name: string }) => allowed.has(name),
-    };
-    const editor = await editorOf(made, { answer: () => "always" }, remember);
+    const choice = (rule: string) => ({ says: rule, keep: async () => void kept.push(rule) });
+    const rulesFor = async ({ name }: { readonly name: string }) => ({
+      choices: [choice(`${name} of 5`), choice(`${name} of anything`)],
+      notes: ["Money is at stake."],
+    });
+    const editor = await editorOf(made, { answer: () => "always-1" }, { rulesFor });
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Pay.");
-    expect(editor.asked[0]?.options.map(({ kind }) => kind)).toEqual(["allow_once", "reject_once", "allow_always"]);
-    expect([...allowed]).toEqual(["pay"]);
+    expect(editor.asked[0]).toMatchObject({
+      options: [
+        { kind: "allow_once" },
+        { kind: "reject_once" },
+        { kind: "allow_always", name: "Always allow pay of 5" },
+        { kind: "allow_always", name: "Always allow pay of anything" },
+      ],
+    });
+    expect(JSON.stringify(editor.asked[0]?.toolCall)).toContain("Money is at stake.");
+    expect(kept).toEqual(["pay of 5"]);
+    expect(made.paid).toEqual([{ cents: 5 }]);
   });
 
   test("that is given elsewhere is no longer asked for", async () => {

@@ -71,7 +71,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
   test("brings the file's text as data, and is shown in one line", () => {
     const root = folder({ "src/a.ts": "one\ntwo\n```\n", "a name.txt": "x", "pic.png": Buffer.from([1, 2]) });
     const text = 'Look at @src/a.ts, @"a name.txt" and @pic.png; me@example.org, @nobody, @src/a.ts';
-    const { input, problems } = composeMessage(text, root);
+    const { input, problems } = composeMessage(text, { root });
     expect(problems).toEqual([]);
     expect(input).toEqual([
       { type: "text", text },
@@ -96,7 +96,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
     writeFileSync(join(root, "other.txt"), "z".repeat(400_000));
     const { input, problems } = composeMessage(
       `@link.txt @../nothing-there @/etc/passwd @big.txt @data.bin @. @half.txt @other.txt`,
-      root,
+      { root },
     );
     expect(input).toHaveLength(2);
     expect(problems).toEqual([

@@ -1,8 +1,9 @@
 /**
  * Rules as a person makes them in a conversation, and takes them back.
  */
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createWorld, jsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
@@ -181,4 +182,85 @@ describe("pawl permissions", () => {
       expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be read") });
     },
   );
+});
+
+describe("a rule for a tool of an MCP server", () => {
+  const server = fileURLToPath(new URL("../fixtures/mcp-server.mjs", import.meta.url));
+  const call = { type: "answer", calls: [{ name: "mcp__odd__echo", input: {} }] } as const;
+
+  /** The server is a person's own, so nobody is asked whether to trust it. */
+  function serverIs(world: World, ...args: readonly string[]): void {
+    const file = join(world.base, ".config/pawl/mcp.json");
+    mkdirSync(dirname(file), { recursive: true });
+    const odd = { command: process.execPath, args: [server, ...args] };
+    writeFileSync(file, JSON.stringify({ mcpServers: { odd } }));
+  }
+
+  async function leave(person: Person) {
+    await person.sees(/Echoed\.[\s\S]*ready/);
+    person.type("\x04");
+    await person.ended;
+  }
+
+  test(
+    "allows the version that the person saw: a changed tool asks again and says so, in the next session too",
+    verifies("SEC-10", "CHAT-2#rules"),
+    async () => {
+      const world = createWorld();
+      serverIs(world);
+      const ask = async () => await talking(world, [call, answer("Echoed.")], ["echo it"]);
+      const first = await ask();
+      await answers(first, "a", "a always…");
+      await first.sees("mcp__odd__echo as it is now, whatever its input is");
+      first.type("p");
+      await leave(first);
+      const same = await ask();
+      await leave(same);
+
+      serverIs(world, "changed");
+      const changed = await ask();
+      await answers(changed, "y", /mcp__odd__echo has changed since you allowed it on[\s\S]*pawl mcp test odd/);
+      await leave(changed);
+      const renewing = await ask();
+      await answers(renewing, "a", "mcp__odd__echo has changed since");
+      await renewing.sees("esc back");
+      renewing.type("p");
+      await leave(renewing);
+      await leave(await ask());
+
+      const listed = await world.pawl(["permissions"]);
+      expect(listed.stdout).toMatch(/^allow {2}mcp__odd__echo@[0-9a-f]{8}… {2}\(yours, for this folder; .*\)\n$/);
+      const [kept] = jsonLines((await world.pawl(["permissions", "--json"])).stdout);
+      const [tested] = jsonLines((await world.pawl(["mcp", "test", "odd", "--json"])).stdout);
+      expect(tested.tools).toContainEqual(expect.objectContaining({ name: "echo", rule: kept.rule }));
+      expect((await world.pawl(["permissions", "remove", "mcp__odd__echo"])).stdout).toContain("Removed: allow");
+      expect((await world.pawl(["permissions"])).stdout).toContain("No rule has been kept.");
+    },
+  );
+
+  test("that names no version, as 0.1 kept it, asks once more and is renewed", verifies("SEC-10"), async () => {
+    const world = createWorld();
+    serverIs(world);
+    const added = await world.pawl(["permissions", "add", "allow", "mcp__odd__echo"]);
+    expect(added.stdout).toMatch(/for no particular version of a tool, so each tool asks/);
+    const denied = await runOnce(world, []);
+    expect(denied.stderr.replace(/\s+/g, " ")).toContain(
+      "nobody can be asked: The rule mcp__odd__echo (yours, for this folder) is for no particular version of the tool.",
+    );
+    const person = await talking(world, [call, answer("Echoed.")], ["echo it"]);
+    await answers(person, "a", /The rule mcp__odd__echo \(yours, for this folder\) is for no particular/);
+    await person.sees("esc back");
+    person.type("p");
+    await leave(person);
+    const rules = jsonLines((await world.pawl(["permissions", "--json"])).stdout);
+    expect(rules).toMatchObject([{ rule: expect.stringMatching(/^mcp__odd__echo@[0-9a-f]{64}$/), scope: "project" }]);
+    expect((await runOnce(world, [])).stderr).not.toContain("denied");
+  });
+
+  async function runOnce(world: World, args: readonly string[]) {
+    const provider = await startProviderServer("openai-chat", [call, answer("Echoed.")]);
+    onTestFinished(() => provider.close());
+    const env = { OPENAI_BASE_URL: provider.baseURL };
+    return await world.pawl(["run", "--model", "openai-compatible/test", ...args, "echo it"], { env });
+  }
 });

@@ -57,7 +57,10 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
   });
 
   test("in what joins a message, and in the clipboard", () => {
-    const { input, problems } = composeMessage(`${hostile} @${hostile}`, "/nowhere", [dataPart(hostile, hostile)]);
+    const { input, problems } = composeMessage(`${hostile} @${hostile}`, {
+      root: "/nowhere",
+      before: [dataPart(hostile, hostile)],
+    });
     const view = createView();
     const started = {
       type: "run_started",

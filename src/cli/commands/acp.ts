@@ -17,6 +17,8 @@ import { installCommand } from "../installation.js";
 import { listenForInterruptions } from "../interruptions.js";
 import { serversInForce } from "../mcp/servers-in-force.js";
 import { type StartedServers, serverNotes, startServers } from "../mcp/start-servers.js";
+import { dataOf } from "../permissions/keep.js";
+import { picksFor } from "../permissions/rule-choices.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -91,21 +93,31 @@ function createAgents({ store, home, options, say }: AgentsOptions) {
     say(why);
     if (configured.notice !== null) say(configured.notice);
     const choices = folderChoices(options, { root, home }, configured);
-    const { tools: serverTools } = await serversOf(root, configured);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, serverTools });
+    const started = await serversOf(root, configured);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
-    const { isAllowed, allowTool: allow } = choices.permissions;
-    return { agent, isAllowed, allow, ...(contextWindow === undefined ? {} : { contextWindow }) };
+    const { permissions } = choices;
+    const by = userName();
+    return {
+      agent,
+      async isAllowed({ name, input, sessionId }) {
+        const data = (await dataOf(agent.session(sessionId))) ?? {};
+        return await permissions.isAllowed({ name, input }, { sessionId, data });
+      },
+      rulesFor: (call, sessionId) =>
+        picksFor(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
+      ...(contextWindow === undefined ? {} : { contextWindow }),
+    };
   }
 
   return {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
       const root = realFolder(folder);
       if (session !== null) {
-        const { tools: serverTools } = await serversOf(root);
         const { allowShell } = folderChoices(options, { root, home });
-        await missingTools({ store, home, root, allowShell, sessionId: session.id, serverTools });
+        const started = await serversOf(root);
+        await missingTools({ store, home, root, allowShell, sessionId: session.id, servers: started });
       }
       const name = options.model ?? session?.model;
       const key = JSON.stringify([root, name ?? ""]);

@@ -13,7 +13,7 @@ import { homeOf } from "../home.js";
 import { serverLine, serverRecord } from "../mcp/server-line.js";
 import { folderServersName, isServerName, readServersFile, shownServer, userServersName } from "../mcp/servers-file.js";
 import { findServer, type ServerInForce, serversInForce } from "../mcp/servers-in-force.js";
-import { connect, reasonOf } from "../mcp/start-servers.js";
+import { connect, reasonOf, ruleFor } from "../mcp/start-servers.js";
 import type { Terminal } from "../terminal.js";
 import { counted, oneLine, visible } from "../text.js";
 
@@ -134,6 +134,7 @@ export async function test(name: string, options: McpServersOptions, terminal: T
     const tools = server.tools.map((tool) => ({
       name: tool.name.slice(name.length + 1),
       description: tool.description ?? "",
+      rule: ruleFor(server, tool.name),
     }));
     if (options.json === true) terminal.json({ name, ok: true, tools, problems: server.problems });
     else {

@@ -13,6 +13,7 @@ import { createPermissions } from "../permissions/permissions.js";
 import { type Rule, recordOf } from "../permissions/rule.js";
 import { noteOfRule } from "../permissions/rule-note.js";
 import { verdicts } from "../permissions/rule-text.js";
+import { shortRule } from "../permissions/tool-version.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 import { userName } from "../user-name.js";
@@ -71,7 +72,7 @@ export async function add(
 
 export async function remove(text: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
   const permissions = permissionsOf(options);
-  const found = permissions.rules().filter(({ rule }) => rule === text.trim());
+  const found = permissions.rules().filter((rule) => isCalled(rule, text.trim()));
   if (found.length === 0)
     throw new PawlError(
       "bad_input",
@@ -84,6 +85,11 @@ export async function remove(text: string, options: PermissionsOptions, terminal
     else terminal.out(`Removed: ${visible(ruleText(rule))}\n`);
   }
   return exitCodes.done;
+}
+
+/** As it is listed, as it is kept, or by its tool if it is for a version. */
+function isCalled({ rule, tool, version }: Rule, text: string): boolean {
+  return rule === text || shortRule(rule) === text || (version !== undefined && tool === text);
 }
 
 export async function test(line: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {

@@ -118,6 +118,7 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
       store,
       sessionId,
       root,
+      mayReach: made.permissions.mayReach,
       redaction: place.terminal.redaction,
       by: userName(),
       columns: front.columns,
@@ -156,7 +157,7 @@ function agentFor(
     ...choices,
     allowShell: hasShell,
     background: background.processes,
-    serverTools: servers.present().tools,
+    servers: servers.present(),
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
   });
   return { agent, permissions: choices.permissions };

@@ -21,6 +21,7 @@ import { dollars } from "../closing-line.js";
 import { describeError } from "../exit.js";
 import { textOfFolderFile } from "../folder-file.js";
 import { modeKey } from "../permissions/mode.js";
+import type { Permissions } from "../permissions/permissions.js";
 import type { Redaction } from "../redaction.js";
 import { outcomeOf } from "../run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
@@ -38,6 +39,8 @@ export type SessionParts = {
   readonly sessionId: string;
   /** The folder of the session. */
   readonly root: string;
+  /** Whether a file may join a message. */
+  readonly mayReach: Permissions["mayReach"];
   readonly redaction: Redaction;
   /** The person at the terminal, for the log. */
   readonly by: string;
@@ -85,7 +88,7 @@ const mostShown = 600;
 const sliceMs = 8;
 
 export function createSessionControl(parts: SessionParts): SessionControl {
-  const { agent, store, sessionId, root, redaction, by, columns, onChange } = parts;
+  const { agent, store, sessionId, root, mayReach, redaction, by, columns, onChange } = parts;
   const session = agent.session(sessionId);
   const view = createView({ fileOf });
   const choices = createRunChoices(session, by);
@@ -199,7 +202,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   let joining: readonly UserPart[] = [];
 
   function composed(text: string, named: string): readonly UserPart[] {
-    const { input, problems } = composeMessage(text, root, joining, named);
+    const { input, problems } = composeMessage(text, { root, mayReach, before: joining, named });
     joining = [];
     for (const problem of problems) say(wrappedNote(problem, columns(), "yellow"));
     return input;

@@ -9,6 +9,7 @@ import { dataOf, type KeptScope, keepRule } from "../permissions/keep.js";
 import type { Offer } from "../permissions/offers.js";
 import type { Permissions } from "../permissions/permissions.js";
 import type { SessionRules } from "../permissions/session-rules.js";
+import { shortRule } from "../permissions/tool-version.js";
 import { visible } from "../text.js";
 import type { OpenQuestion } from "./questions.js";
 import { reasonOf } from "./questions.js";
@@ -51,7 +52,7 @@ export function createTalkRules({ agent, permissions, control, columns, by }: Ta
   async function keep(question: OpenQuestion, { rules }: Offer, scope: KeptScope): Promise<void> {
     for (const rule of rules)
       await keepRule({ permissions, session, by }, scope, "allow", { rule, call: question.callKey });
-    say(`From now on ${places[scope]}: ${rules.join(", ")}. /permissions takes it back.`);
+    say(`From now on ${places[scope]}: ${rules.map(shortRule).join(", ")}. /permissions takes it back.`);
     control.answer(question, { type: "approve" });
     const present = await rulesOfSession();
     for (const other of control.view.questions.all()) {

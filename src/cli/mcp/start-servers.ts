@@ -8,6 +8,8 @@ import { resolve } from "node:path";
 import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
 import { installCommand } from "../installation.js";
+import type { ToolVersion } from "../permissions/call-test.js";
+import type { FindVersion } from "../permissions/tool-version.js";
 import { secretsOf } from "../redaction.js";
 import { counted } from "../text.js";
 import { withVariables } from "./servers-file.js";
@@ -26,10 +28,12 @@ export type StartedServer = ServerInForce & {
 export type StartedServers = {
   readonly all: readonly StartedServer[];
   readonly tools: readonly AnyTool[];
+  /** The present version of a tool, by the name that rules have for it. */
+  readonly versionOf: FindVersion;
   readonly close: () => Promise<void>;
 };
 
-export const noServers: StartedServers = { all: [], tools: [], close: async () => {} };
+export const noServers: StartedServers = { all: [], tools: [], versionOf: () => undefined, close: async () => {} };
 
 /**
  * @param root the folder in which they run
@@ -62,6 +66,7 @@ function together(all: readonly StartedServer[]): StartedServers {
   return {
     all,
     tools: all.flatMap(({ tools }) => tools),
+    versionOf: (tool) => all.map(({ server }) => findVersion(server, tool)).find((found) => found !== undefined),
     close: async () => void (await Promise.allSettled(all.map(({ server }) => server?.close()))),
   };
 }
@@ -163,6 +168,24 @@ export async function connect(
   }
 }
 
+/** The name that rules have for a server's tool. */
+const ruleName = (server: string, tool: string) => `mcp__${server}__${tool.slice(server.length + 1)}`;
+
+/** The rule that allows the present version of a tool. */
+export function ruleFor(server: McpServer, tool: string): string {
+  const name = ruleName(server.name, tool);
+  return `${name}@${findVersion(server, name)?.hash}`;
+}
+
+function findVersion(server: McpServer | null, tool: string): ToolVersion | undefined {
+  if (server === null) return undefined;
+  const [, ownName] = Object.entries(server.ownNames).find(([name]) => ruleName(server.name, name) === tool) ?? [];
+  const hashes = server.pins().tools;
+  const hash = ownName !== undefined && Object.hasOwn(hashes, ownName) ? hashes[ownName] : undefined;
+  if (ownName === undefined || hash === undefined) return undefined;
+  return { hash, isChanged: server.changed().includes(ownName) };
+}
+
 /** What providers take as the name of a tool. */
 const longestName = 64;
 
@@ -171,7 +194,7 @@ function named({ name, tools }: McpServer): {
   readonly tools: readonly AnyTool[];
   readonly problems: readonly string[];
 } {
-  const all = tools.map((tool) => ({ ...tool, name: `mcp__${name}__${tool.name.slice(name.length + 1)}` }));
+  const all = tools.map((tool) => ({ ...tool, name: ruleName(name, tool.name) }));
   const problems = all
     .filter((tool) => tool.name.length > longestName)
     .map((tool) => `${tool.name}: its name is longer than ${longestName} characters`);

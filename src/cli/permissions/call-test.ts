@@ -4,10 +4,23 @@
 import type { Json } from "../../index.js";
 import type { Rule } from "./rule.js";
 
-export type CallToDecide = { readonly tool: string; readonly readOnly: boolean; readonly input: Json };
+export type ToolVersion = {
+  /** SHA-256 of the tool's description, input schema and annotations, in hexadecimal. */
+  readonly hash: string;
+  /** Whether the server has changed the tool since it was started. */
+  readonly isChanged: boolean;
+};
 
-/** Null as a rule: the call needs none. */
-export type AllowedBy = { readonly rule: Rule | null } | { readonly why: string };
+export type CallToDecide = {
+  readonly tool: string;
+  readonly readOnly: boolean;
+  readonly input: Json;
+  /** Of a tool of an MCP server, as the server lists it now. */
+  readonly version?: ToolVersion | undefined;
+};
+
+/** Null as a rule: the call needs none. `question`: what a person who is asked about the call has to know. */
+export type AllowedBy = { readonly rule: Rule | null } | { readonly why: string; readonly question?: string };
 
 export type CallTest = {
   readonly catches: (rule: Rule) => boolean;

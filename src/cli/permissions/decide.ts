@@ -13,12 +13,15 @@ import { matchesPath, type PathPattern } from "./path-pattern.js";
 import { readingNames } from "./programs.js";
 import { isOwnTool, isPathTool, namesTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
 import type { Verdict } from "./rule-text.js";
+import { coversVersion, whyOtherVersion } from "./tool-version.js";
 
 export type Decided = {
   readonly verdict: Verdict;
   readonly rule?: Rule;
   /** Why no rule allows the call, for a person who wonders. */
   readonly why?: string;
+  /** What a person who is asked about the call has to know. */
+  readonly question?: string;
   /** Whether the line may run something that a rule denies, but cannot be read. */
   readonly mayBeDenied?: true;
   /** The real path that was decided about, as far as it existed. */
@@ -47,7 +50,9 @@ export async function decideByRules(
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
   if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
   if (call.readOnly || harmless.has(call.tool)) return { verdict: "allow", ...path };
-  return { verdict: "ask", why: byRule.why, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
+  const { why, question } = byRule;
+  const asked = question === undefined ? {} : { question };
+  return { verdict: "ask", why, ...asked, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
 /** It ends only what the session has started. */
@@ -64,9 +69,19 @@ async function createTest(
   if (call.tool === "fetch_url") return webTest(call);
   return {
     catches: (rule) => namesTool(rule, call.tool) || (!isOwnTool(call.tool) && closesPathIn(rule, call.input, root)),
-    allowedBy: (all) => first(all, (rule) => namesTool(rule, call.tool), "No rule allows this tool."),
+    allowedBy: (all) => allowedByName(all, call),
     mayBeDenied: false,
   };
+}
+
+function allowedByName(rules: readonly Rule[], call: CallToDecide): AllowedBy {
+  const naming = rules.filter((rule) => namesTool(rule, call.tool));
+  const rule = naming.find((one) => coversVersion(one, call));
+  if (rule !== undefined) return { rule };
+  const [newest] = naming.toSorted((a, b) => (b.at ?? "").localeCompare(a.at ?? ""));
+  if (newest === undefined) return { why: "No rule allows this tool." };
+  const why = whyOtherVersion(newest, call);
+  return { why, question: why };
 }
 
 function first(rules: readonly Rule[], fits: (rule: Rule) => boolean, why: string): AllowedBy {

@@ -3,10 +3,20 @@
  *
  * 1. A file tool writes the file that the decision was about: if a link was put in its place meanwhile, the call fails. The path is resolved
  *    once, by the decision. A call whose decision was made by an earlier process is decided about again.
- * 2. A redirect to another host is followed only if the rules allow that host.
+ * 2. The whole output of an earlier call is read again only if the rules, as they are by then, do not deny that call.
+ * 3. A redirect to another host is followed only if the rules allow that host.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { AnyTool, CanExecuteTool, Json, ToolContext } from "../../index.js";
+import {
+  type AnyTool,
+  type CanExecuteTool,
+  createClient,
+  type Json,
+  type PermissionContext,
+  type PermissionRequest,
+  type Store,
+  type ToolContext,
+} from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import type { Permissions } from "./permissions.js";
 import { writesFiles } from "./rule.js";
@@ -20,7 +30,8 @@ export type GuardedTools = {
 /** Calls whose files are remembered. A call that was forgotten is decided about again. */
 const mostPending = 1_000;
 
-export function guardedTools(permissions: Permissions, protect: readonly string[]): GuardedTools {
+/** @param store that of the sessions, whose logs have the outputs */
+export function guardedTools(permissions: Permissions, protect: readonly string[], store: Store): GuardedTools {
   const { root, mayReach, decide } = permissions;
   const pinned = new Map<string, string>();
   const writing = new AsyncLocalStorage<string>();
@@ -51,14 +62,53 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
       ...files.map((tool) => (writesFiles(tool.name) ? held(tool, pathOf, writing) : tool)),
       { ...web, needsApproval: false },
     ],
-    canExecuteTool: (call, context) =>
-      permissions.canExecuteTool(call, context, ({ path }) => {
+    async canExecuteTool(call, context) {
+      const closed = await whyClosed(call, context, store, decide);
+      if (closed !== null) return { verdict: "deny", reason: closed };
+      return await permissions.canExecuteTool(call, context, ({ path }) => {
         // A call that is decided about again, for example after a person's answer, is still about the file that was shown.
         if (path === undefined || !writesFiles(call.tool.name) || pinned.has(call.callKey)) return;
         if (pinned.size >= mostPending) pinned.clear();
         pinned.set(call.callKey, path);
-      }),
+      });
+    },
   };
+}
+
+/** Why an output may not be read again; null if it may be, or if the call reads none. */
+async function whyClosed(
+  { tool, input }: PermissionRequest,
+  { sessionId, data }: Pick<PermissionContext, "sessionId" | "data">,
+  store: Store,
+  decide: Permissions["decide"],
+): Promise<string | null> {
+  const output = outputTools.has(tool.name) ? (input as { readonly output?: Json } | null)?.output : undefined;
+  if (typeof output !== "number") return null;
+  const earlier = await callOfOutput(store, sessionId, output);
+  if (earlier === null) return null;
+  const { verdict, rule } = await decide({ ...earlier, readOnly: true }, { sessionId, data });
+  return verdict === "deny" && rule !== undefined
+    ? `The rule ${rule.rule} denies the call that gave output ${output}`
+    : null;
+}
+
+const outputTools: ReadonlySet<string> = new Set(["read_output", "search_output"]);
+
+/** The call that gave an output, with the input with which it ran. */
+async function callOfOutput(
+  store: Store,
+  sessionId: string,
+  output: number,
+): Promise<{ readonly tool: string; readonly input: Json } | null> {
+  const inputs = new Map<string, Json>();
+  for await (const event of createClient({ store }).session(sessionId).events({ live: false, follow: false })) {
+    if (!("seq" in event) || event.seq > output) return null;
+    if (event.type === "tool_call") inputs.set(event.callKey, event.input);
+    else if (event.type === "approval_answered" && event.input !== undefined) inputs.set(event.callKey, event.input);
+    else if (event.type === "tool_result" && event.seq === output)
+      return { tool: event.name, input: inputs.get(event.callKey) ?? null };
+  }
+  return null;
 }
 
 function held(tool: AnyTool, pathOf: PathOfCall, writing: AsyncLocalStorage<string>): AnyTool {

@@ -31,11 +31,16 @@ export async function keepRule(
   const made = readRule(verdict, kept, scope, personalFolder);
   const add = (lists: RuleLists): RuleLists => {
     const list = lists[verdict] ?? [];
-    return list.some((one) => one.rule === kept.rule) ? lists : { ...lists, [verdict]: [...list, kept] };
+    if (list.some((one) => one.rule === kept.rule)) return lists;
+    const others = made.version === undefined ? list : list.filter((one) => nameIn(one.rule) !== made.tool);
+    return { ...lists, [verdict]: [...others, kept] };
   };
   await changeRules({ permissions, session, by }, scope, add);
   return made;
 }
+
+/** The tool of a rule, without its version: a rule for the present version takes the place of the earlier ones. */
+const nameIn = (rule: string) => rule.trim().replace(/@[0-9a-f]*$/, "");
 
 /** Takes the rule away wherever a person keeps it. @returns whether there was one */
 export async function dropRule(

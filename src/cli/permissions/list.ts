@@ -4,11 +4,12 @@
 import type { Permissions } from "./permissions.js";
 import { type Rule, sourceOf } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
+import { shortRule } from "./tool-version.js";
 
 /** A rule as a line: `allow  shell(npm test *)  yours, for this folder; ada, 2026-11-23`. */
 export function ruleText({ verdict, rule, by, at, ...other }: Rule): string {
   const origin = [by, at?.slice(0, 10)].filter((one) => one !== undefined).join(", ");
-  return `${verdict.padEnd(5)}  ${rule}  (${sourceOf(other)}${origin === "" ? "" : `; ${origin}`})`;
+  return `${verdict.padEnd(5)}  ${shortRule(rule)}  (${sourceOf(other)}${origin === "" ? "" : `; ${origin}`})`;
 }
 
 /** What the rules say of a line of the shell, in words. */

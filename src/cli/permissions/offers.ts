@@ -3,11 +3,13 @@
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
+import type { ToolVersion } from "./call-test.js";
 import { allows, commandOf, definerOf, obeysInput, programOf, writtenWords } from "./command-pattern.js";
 import { knownCommand } from "./programs.js";
 import { folderRisk } from "./reading-commands.js";
 import { isPathTool, pathOfCall } from "./rule.js";
 import { type PlainCommand, readShellLine } from "./shell-line.js";
+import { isServerTool } from "./tool-version.js";
 
 export type Offer = {
   readonly rules: readonly string[];
@@ -29,6 +31,8 @@ export type OfferOptions = {
   readonly root: string;
   /** Whether a command needs no rule, because it only reads. */
   readonly onlyReads: (command: PlainCommand) => Promise<boolean>;
+  /** Of the called tool, if an MCP server has it. */
+  readonly version?: ToolVersion | undefined;
   readonly platform?: NodeJS.Platform;
 };
 
@@ -40,7 +44,12 @@ export async function offersFor(
   if (name === "shell") return await shellOffers(textIn(input, "command"), options);
   if (isPathTool(name)) return { offers: pathOffers(name, pathOfCall(name, input)) };
   if (name === "fetch_url") return webOffers(textIn(input, "url"));
-  return { offers: [{ rules: [name], says: `${name}, whatever its input is`, mayLast: true }] };
+  if (!isServerTool(name))
+    return { offers: [{ rules: [name], says: `${name}, whatever its input is`, mayLast: true }] };
+  const { version } = options;
+  if (version === undefined) return { why: "No rule can allow this, because no server lists the tool now." };
+  const says = `${name} as it is now, whatever its input is`;
+  return { offers: [{ rules: [`${name}@${version.hash}`], says, mayLast: true }] };
 }
 
 function textIn(input: Json, field: string): string {

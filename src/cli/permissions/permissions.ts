@@ -23,6 +23,7 @@ import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js"
 import { openRuleFile, type RuleFile, type readLists } from "./rule-file.js";
 import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-text.js";
 import { readSessionRules, type SessionRules } from "./session-rules.js";
+import type { FindVersion } from "./tool-version.js";
 
 export type Permissions = {
   /** @param onDecided told the verdict, and which path it is about, before it is given */
@@ -38,8 +39,8 @@ export type Permissions = {
   ) => Promise<boolean>;
   /** Whether a file or folder may be reached, by its absolute path: the file tools ask for each. */
   readonly mayReach: (path: string, access: "read" | "write") => boolean;
-  /** Allows a tool until the process ends. */
-  readonly allowTool: (tool: string) => void;
+  /** Takes the tools of the MCP servers: rules for them are about versions. */
+  readonly useVersions: (find: FindVersion) => void;
   /** All rules in force. @throws PawlError `bad_configuration` if some cannot be read */
   readonly rules: (session?: SessionRules) => readonly Rule[];
   readonly files: { readonly project: RuleFile; readonly user: RuleFile };
@@ -94,7 +95,9 @@ export function createPermissions(options: PermissionOptions): Permissions {
     ...kept(files.user.read(), "user"),
     ...configured(),
   ];
-  const decide = async (call: CallToDecide, session?: SessionRules): Promise<Decided> => {
+  let versionOf: FindVersion = () => undefined;
+  const decide = async (asked: CallToDecide, session?: SessionRules): Promise<Decided> => {
+    const call = { ...asked, version: versionOf(asked.tool) };
     let present: readonly Rule[];
     try {
       present = [...rules(session), ...rulesOfMode(session)];
@@ -133,6 +136,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
         // Without a sandbox, rules for what the folder defines are kept for the session only.
         isSandboxed: call.name === "shell" && isSandboxed(),
         onlyReads: (command) => onlyReads(command, place),
+        version: versionOf(call.name),
       });
     },
     files,
@@ -142,15 +146,17 @@ export function createPermissions(options: PermissionOptions): Permissions {
       const call = { tool: tool.name, readOnly: tool.readOnly, input };
       const decided = await decide(call, { sessionId, data });
       onDecided?.(decided);
-      const { verdict, rule, why } = decided;
+      const { verdict, rule, why, question: ofCall } = decided;
       const byRule = rule === undefined ? {} : { rule: recordOf(rule) };
       if (verdict === "allow") return { verdict, ...byRule };
       if (verdict === "ask") {
-        const question =
-          rule === undefined ? {} : { question: `The rule ${rule.rule} (${sourceOf(rule)}) asks about this.` };
-        return { verdict, ...question, ...(expiresInMs === undefined ? {} : { expiresInMs }), ...byRule };
+        const question = rule === undefined ? ofCall : `The rule ${rule.rule} (${sourceOf(rule)}) asks about this.`;
+        const asked = question === undefined ? {} : { question };
+        return { verdict, ...asked, ...(expiresInMs === undefined ? {} : { expiresInMs }), ...byRule };
       }
-      const reason = rule === undefined ? (why ?? "") : `The rule ${rule.rule} (${sourceOf(rule)}) denies this.`;
+      // The reason becomes a part of a sentence.
+      const reason =
+        rule === undefined ? (why ?? "").replace(/\.$/, "") : `The rule ${rule.rule} (${sourceOf(rule)}) denies this`;
       return { verdict, reason, ...byRule };
     },
     isAllowed: async ({ name, input }, session) =>
@@ -162,7 +168,9 @@ export function createPermissions(options: PermissionOptions): Permissions {
           about.kind === "path" && (access === "write" || !writesFiles(tool)) && namesPath(about.pattern, path, root),
       );
     },
-    allowTool: (tool) => void own.set(`allow ${tool}`, compiled("allow", { rule: tool }, "option")),
+    useVersions(find) {
+      versionOf = find;
+    },
   };
 }
 

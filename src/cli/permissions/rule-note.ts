@@ -7,10 +7,13 @@ import { personalFolder } from "./path-pattern.js";
 import { knownCommand } from "./programs.js";
 import { type Rule, readRule } from "./rule.js";
 import type { KeptRule } from "./rule-text.js";
+import { isServerTool } from "./tool-version.js";
 
 /** The note to a rule; null if it allows only what it says. */
-export function noteOfRule({ verdict, tool, about }: Rule): string | null {
+export function noteOfRule({ verdict, tool, version, scope, about }: Rule): string | null {
   if (verdict !== "allow") return null;
+  if (about.kind === "tool" && isServerTool(tool) && version === undefined && scope !== "option")
+    return "It is for no particular version of a tool, so each tool asks. Allow it always then, and that version is kept.";
   if (about.kind === "tool") return tool === "shell" ? "This rule allows every command." : null;
   if (about.kind !== "command") return null;
   const { words, anyFurther } = about.pattern;

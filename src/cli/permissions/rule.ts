@@ -16,6 +16,8 @@ export type Rule = KeptRule & {
   readonly verdict: Verdict;
   readonly scope: RuleScope;
   readonly tool: string;
+  /** The version of an MCP server's tool that it allows. */
+  readonly version?: string;
   readonly about:
     | { readonly kind: "tool" }
     | { readonly kind: "command"; readonly pattern: CommandPattern }
@@ -63,9 +65,11 @@ export function readRule(verdict: Verdict, kept: KeptRule, scope: RuleScope, hom
   const refuse = (why: string) => refused(text, why);
   if (text.length > longestRule) throw refuse(`it has more than ${longestRule} characters`);
   if (exact(text) !== text) throw refuse("it has hidden characters");
-  const [, tool, pattern] = /^([A-Za-z_][\w-]*(?:__\*)?)(?:\((.*)\))?$/s.exec(text) ?? [];
+  const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:__\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
   if (tool === undefined) throw refuse("write a tool's name, and in parentheses what it is about");
-  const base = { ...kept, rule: text, verdict, scope, tool };
+  const wrong = version === undefined ? null : wrongVersion(tool, version, verdict);
+  if (wrong !== null) throw refuse(wrong);
+  const base = { ...kept, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };
   if (pattern === undefined) {
     if (tool.endsWith("*") && !/^mcp__[\w-]+__\*$/.test(tool)) throw refuse("a * in a name is only for mcp__SERVER__*");
     const meant = knownTools.includes(tool) ? undefined : nearestName(tool, knownTools);
@@ -79,6 +83,12 @@ export function readRule(verdict: Verdict, kept: KeptRule, scope: RuleScope, hom
     return { ...base, about: { kind: "domain", test: createHostTest(pattern, verdict, refuse) } };
   if (isPathTool(tool)) return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, refuse) } };
   throw refuse(`only shell, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`);
+}
+
+function wrongVersion(tool: string, version: string, verdict: Verdict): string | null {
+  if (!tool.startsWith("mcp__") || tool.endsWith("*")) return "only a tool of an MCP server has a version after @";
+  if (verdict !== "allow") return "a rule that denies or asks is for every version. Leave out the @ and what follows";
+  return /^[0-9a-f]{64}$/.test(version) ? null : "after @ it takes the SHA-256 of the tool, as 64 characters";
 }
 
 function refused(text: string, why: string): PawlError {

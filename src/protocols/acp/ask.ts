@@ -78,15 +78,14 @@ async function choose(
   cancellationSignal: AbortSignal,
 ): Promise<Choice | "nothing"> {
   const wait = { cancellationSignal, stopWaitingOnCancel: true };
-  const { why, name, input } = approval;
+  const { why } = approval;
   if (why === "external") return "nothing";
   if (why === "tool") return askForm(approval, { open, client }, wait);
-  if (why !== "recovery" && (await open.agent.isAllowed?.({ name, input })) === true)
-    return { decision: { type: "approve" }, always: false };
-  const canAllowAlways = open.agent.allow !== undefined;
-  const request = permissionRequest(open.id, approval, { root: open.updates.root, canAllowAlways });
+  if (why !== "recovery" && (await open.agent.isAllowed?.(approval)) === true) return { decision: { type: "approve" } };
+  const rules = why === "policy" ? await open.agent.rulesFor?.(approval, open.id) : undefined;
+  const request = permissionRequest(open.id, approval, open.updates.root, rules);
   try {
-    return choiceOf((await client.request("session/request_permission", request, wait)).outcome);
+    return choiceOf((await client.request("session/request_permission", request, wait)).outcome, rules);
   } catch (error) {
     if (cancellationSignal.aborted) return "nothing";
     throw error;
@@ -103,11 +102,11 @@ async function askForm(
   const form = open.updates.client.elicitation?.form == null ? null : formOf(open.id, approval);
   if (form === null) {
     const note = "The editor has no form for this question.";
-    return { decision: { type: "decline", note }, always: false };
+    return { decision: { type: "decline", note } };
   }
   try {
     const decision = replyOf(await client.request("elicitation/create", form, wait), approval);
-    return decision === null ? null : { decision, always: false };
+    return decision === null ? null : { decision };
   } catch (error) {
     if (wait.cancellationSignal.aborted) return "nothing";
     throw error;
@@ -115,8 +114,9 @@ async function askForm(
 }
 
 async function give(approval: PendingApproval, choice: NonNullable<Choice>, open: OpenSession): Promise<void> {
-  const { callKey, name, inputHash, questionId } = approval;
-  if (choice.always) open.agent.allow?.(name);
+  const { callKey, inputHash, questionId } = approval;
+  // The person has allowed this call in any case.
+  await choice.rule?.keep().catch(open.report);
   const options = {
     ...(open.by === undefined ? {} : { by: open.by }),
     ...(inputHash === undefined ? {} : { inputHash }),

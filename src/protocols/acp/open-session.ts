@@ -18,9 +18,21 @@ export type AcpAgent = {
   /** The context window of its model in tokens. Without it, the editor is not told how full the window is. */
   readonly contextWindow?: number;
   /** Whether a call that asks runs without an answer by now, because a person has allowed its like for good. */
-  readonly isAllowed?: (call: Pick<PendingApproval, "name" | "input">) => boolean | Promise<boolean>;
-  /** Remembers that a person has allowed this tool for good. Without it, the editor does not offer that. */
-  readonly allow?: (tool: string) => void;
+  readonly isAllowed?: (call: PendingApproval) => Promise<boolean>;
+  /** The rules that would spare the person such a question. Without it, the editor offers none. */
+  readonly rulesFor?: (call: PendingApproval, sessionId: string) => Promise<RuleChoices>;
+};
+
+export type RuleChoice = {
+  /** What the rule allows, and where it is kept, in words. */
+  readonly says: string;
+  readonly keep: () => Promise<void>;
+};
+
+export type RuleChoices = {
+  readonly choices: readonly RuleChoice[];
+  /** What the person should know of the rules; or why there are none. */
+  readonly notes: readonly string[];
 };
 
 /** A prompt that is open. */

@@ -14,6 +14,7 @@ import type {
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
 import { type FormContent, formSchemaOf, valueOfForm } from "../question-form.js";
 import { viewOfCall } from "./call-view.js";
+import type { RuleChoice, RuleChoices } from "./open-session.js";
 
 /** The options of a request, by what is asked. `external` calls are not asked: a program gives their result. */
 const optionsOf: { readonly [Why in PendingApproval["why"]]: readonly PermissionOption[] } = {
@@ -34,18 +35,25 @@ const optionsOf: { readonly [Why in PendingApproval["why"]]: readonly Permission
   external: [],
 };
 
-/** What is chosen for this and for later calls of the tool. It is offered if the agent's host can remember it. */
-const always: PermissionOption = { optionId: "always", name: "Always allow this tool", kind: "allow_always" };
+/** The id of the option that keeps a rule. */
+const ruleOption = (at: number) => `always-${at + 1}`;
 
 export function permissionRequest(
   sessionId: string,
   { callKey, name, input, question, why }: PendingApproval,
-  { root, canAllowAlways }: { readonly root: string; readonly canAllowAlways: boolean },
+  root: string,
+  { choices, notes }: RuleChoices = { choices: [], notes: [] },
 ): RequestPermissionRequest {
   const { title, kind, locations, content } = viewOfCall(name, input, root);
-  const offersAlways = canAllowAlways && why === "policy";
-  const note =
-    question === undefined ? [] : [{ type: "content" as const, content: { type: "text" as const, text: question } }];
+  const said = [...(question === undefined ? [] : [question]), ...notes];
+  const further = said.map((text) => ({ type: "content" as const, content: { type: "text" as const, text } }));
+  const rules = choices.map(
+    ({ says }, at): PermissionOption => ({
+      optionId: ruleOption(at),
+      name: `Always allow ${says}`,
+      kind: "allow_always",
+    }),
+  );
   return {
     sessionId,
     toolCall: {
@@ -56,33 +64,30 @@ export function permissionRequest(
       status: "pending",
       rawInput: input,
       locations,
-      content: [...content, ...note],
+      content: [...content, ...further],
     },
-    options: [...optionsOf[why], ...(offersAlways ? [always] : [])],
+    options: [...optionsOf[why], ...rules],
   };
 }
 
 /** What the person chose; null if the request was cancelled. */
-export type Choice = { readonly decision: ApprovalDecision; readonly always: boolean } | null;
+export type Choice = { readonly decision: ApprovalDecision; readonly rule?: RuleChoice } | null;
 
-export function choiceOf(outcome: RequestPermissionOutcome): Choice {
+export function choiceOf(outcome: RequestPermissionOutcome, rules?: RuleChoices): Choice {
   if (outcome.outcome === "cancelled") return null;
+  const rule = rules?.choices.find((_, at) => ruleOption(at) === outcome.optionId);
+  if (rule !== undefined) return { decision: { type: "approve" }, rule };
   switch (outcome.optionId) {
     case "allow":
-      return { decision: { type: "approve" }, always: false };
-    case "always":
-      return { decision: { type: "approve" }, always: true };
+      return { decision: { type: "approve" } };
     case "rerun":
-      return { decision: { type: "rerun" }, always: false };
+      return { decision: { type: "rerun" } };
     case "fail":
-      return { decision: { type: "fail" }, always: false };
+      return { decision: { type: "fail" } };
     case "done":
-      return {
-        decision: { type: "result", output: "The person says that this call has done its work." },
-        always: false,
-      };
+      return { decision: { type: "result", output: "The person says that this call has done its work." } };
     default:
-      return { decision: { type: "deny" }, always: false };
+      return { decision: { type: "deny" } };
   }
 }
 

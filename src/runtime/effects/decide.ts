@@ -31,7 +31,7 @@ import {
   noRecords,
   type PlainPermission,
 } from "./author-checks.js";
-import { nobodyCanApprove, unknownToolAmong } from "./prompts.js";
+import { nobodyCanApprove, unknownToolAmong, whyNobodyApproves } from "./prompts.js";
 import { type Mended, repairCall } from "./repair-call.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
@@ -209,7 +209,10 @@ function strictest(
   // A person's edit runs by the person's word, not by a rule.
   if (isApproved)
     return { verdict: "allow", policy, ...changed, ...(call.edited === undefined ? ruleIn(permission) : {}) };
-  if (!isInteractive(context)) return { verdict: "deny", reason: nobodyCanApprove };
+  if (!isInteractive(context)) {
+    const { question } = questionOf(permission, need, isRepeated, record);
+    return { verdict: "deny", reason: question === undefined ? nobodyCanApprove : whyNobodyApproves(question) };
+  }
   return {
     verdict: "ask",
     policy,

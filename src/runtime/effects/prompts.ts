@@ -62,6 +62,9 @@ export function repeatedCall(timesInRow: number): string {
 
 export const nobodyCanApprove = "it needs an approval, and nobody can be asked";
 
+/** The same for an approval with a question, which says why the call is not simply allowed. */
+export const whyNobodyApproves = (question: string) => `${nobodyCanApprove}: ${question.replace(/\.$/, "")}`;
+
 /** Why a question of a tool is declined. */
 export const nobodyCanAnswer = "nobody can be asked in this run";
 

@@ -19,6 +19,8 @@ export type McpServer = {
   readonly command: string;
   /** The tools that the server listed at the connection. Tools that it adds later are left out. */
   readonly tools: readonly Tool[];
+  /** The server's own names of these tools, by the names that the model is given. */
+  readonly ownNames: Readonly<Record<string, string>>;
   /**
    * The current pins. Once a person has checked the server, store them, and pass them as `pins` at the next connection.
    */
@@ -71,6 +73,7 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     name: options.name,
     command: showServer(options.transport),
     tools: seen.map((tool) => toolOf(tool, options, connection, isChanged)),
+    ownNames: Object.freeze(Object.fromEntries(seen.map(({ toolName, name }) => [toolName, name]))),
     pins: () => ({ server: hashServer(options.transport), tools: hashesOf(seen) }),
     changed: () => seen.filter((tool) => tool.hash !== pinned[tool.name]).map((tool) => tool.name),
     problems,

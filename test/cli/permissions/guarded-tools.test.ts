@@ -50,7 +50,7 @@ async function runWith(
     allow: ["write_file(src/**)"],
     deny: ["read_file(hooks/**)"],
   });
-  const { tools, canExecuteTool } = guardedTools(permissions, []);
+  const { tools, canExecuteTool } = guardedTools(permissions, [], createMemoryStore());
   const agent = createAgent({
     name: "a",
     store: createMemoryStore(),
@@ -161,7 +161,7 @@ test("a rule for a folder lets nothing be written elsewhere while another proces
     environment: { XDG_CONFIG_HOME: join(base, "config") },
     allow: ["write_file(src/**)"],
   });
-  const { tools, canExecuteTool } = guardedTools(permissions, []);
+  const { tools, canExecuteTool } = guardedTools(permissions, [], createMemoryStore());
   const tool = tools.find(({ name }) => name === "write_file");
   // Another process: what is done in one turn of this one cannot be interrupted from within.
   const script =

@@ -76,6 +76,9 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
     ["fetch_url(10.0.0.0/8)", "denied, not allowed"],
     ["fetch_url(a.*.org)", "only at the beginning"],
     ["mcp__docs*", "name"],
+    ["mcp__docs__search@1a2b", "64 characters"],
+    [`mcp__docs__*@${"a1".repeat(32)}`, "only a tool of an MCP server"],
+    [`todo@${"a1".repeat(32)}`, "only a tool of an MCP server"],
     ["edit_file(src\u202e)", "hidden characters"],
     ["todo(x)", "take something in parentheses"],
     ["two words", "write a tool's name"],
@@ -119,9 +122,37 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
 
   test("for a server's tools takes a * behind the server's name only", async () => {
     const call = (tool: string) => ({ tool, readOnly: false, input: {} });
-    const rules = [rule("mcp__docs__*")];
+    const rules = [readRule("allow", { rule: "mcp__docs__*" }, "option", "/home/ada")];
     expect(await decideByRules(call("mcp__docs__search"), rules, "/tmp")).toMatchObject({ verdict: "allow" });
     expect(await decideByRules(call("mcp__docs2__search"), rules, "/tmp")).toMatchObject({ verdict: "ask" });
+  });
+
+  const hash = "a1".repeat(32);
+  test.each([
+    [`mcp__docs__search@${hash}`, "user", { hash }, "allow"],
+    [`mcp__docs__search@${hash}`, "user", { hash: "b2".repeat(32) }, "ask"],
+    [`mcp__docs__search@${hash}`, "user", undefined, "ask"],
+    ["mcp__docs__search", "user", { hash }, "ask"],
+    ["mcp__docs__*", "project", { hash }, "ask"],
+    ["mcp__docs__search", "option", { hash }, "allow"],
+    ["mcp__docs__search", "option", { hash, isChanged: true }, "ask"],
+  ] as const)("for a server's tool is for one version: %s of %s with %j", async (text, scope, version, expected) => {
+    const call = {
+      tool: "mcp__docs__search",
+      readOnly: false,
+      input: {},
+      version: version && { isChanged: false, ...version },
+    };
+    const rules = [readRule("allow", { rule: text }, scope, "/home/ada")];
+    expect(await decideByRules(call, rules, "/tmp")).toMatchObject({ verdict: expected });
+  });
+
+  test("that asks or denies is for every version of a server's tool", async () => {
+    const call = { tool: "mcp__docs__search", readOnly: false, input: {}, version: { hash, isChanged: true } };
+    for (const verdict of ["ask", "deny"] as const)
+      for (const text of ["mcp__docs__search", "mcp__docs__*"])
+        expect(await decideByRules(call, [rule(text, verdict)], "/tmp")).toMatchObject({ verdict });
+    expect(() => rule(`mcp__docs__search@${hash}`, "deny")).toThrow("is for every version");
   });
 });
 

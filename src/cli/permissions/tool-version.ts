@@ -1,0 +1,38 @@
+/**
+ * Versions of the tools of MCP servers. A server may change what a tool says and takes, so a kept rule is for the version
+ * that a person has allowed: `mcp__docs__search@<SHA-256>`.
+ *
+ * 1. An allowing rule without a version, as Pawl 0.1 kept them, counts only if it was given to this very process (`--allow`),
+ *    and then for the tools as they were when the server was started.
+ * 2. Rules that deny or ask are for every version.
+ */
+import type { CallToDecide, ToolVersion } from "./call-test.js";
+import { type Rule, sourceOf } from "./rule.js";
+
+/** The present version of a server's tool; undefined for all other tools. */
+export type FindVersion = (tool: string) => ToolVersion | undefined;
+
+export const isServerTool = (tool: string) => tool.startsWith("mcp__");
+
+/** Whether a rule that names the tool is for its present version. */
+export function coversVersion({ version, scope }: Rule, { tool, version: present }: CallToDecide): boolean {
+  if (!isServerTool(tool)) return true;
+  if (version !== undefined) return version === present?.hash;
+  return scope === "option" && present?.isChanged !== true;
+}
+
+/** Why a rule that names the tool does not allow the call, as a person is told who is asked. */
+export function whyOtherVersion(rule: Rule, { tool, version }: CallToDecide): string {
+  const name = `${rule.tool} (${sourceOf(rule)})`;
+  if (version === undefined) return `The rule ${name} does not count, because no server lists ${tool} now.`;
+  const [, server = ""] = /^mcp__(.+?)__/.exec(tool) ?? [];
+  if (rule.version === undefined && rule.scope !== "option")
+    return `The rule ${name} is for no particular version of the tool. Allow it always to renew the rule for the present version.`;
+  const since = rule.at === undefined ? "it was allowed" : `you allowed it on ${rule.at.slice(0, 10)}`;
+  return `${tool} has changed since ${since}. Look at it before you allow it again: pawl mcp test ${server}`;
+}
+
+/** A rule to be read by a person: the first characters of a version are enough. */
+export function shortRule(rule: string): string {
+  return rule.replace(/^(mcp__[\w-]+@[0-9a-f]{8})[0-9a-f]{56}$/, "$1…");
+}
