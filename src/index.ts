@@ -123,7 +123,7 @@ export type {
   RequestIdentity,
   ToolSpecification,
 } from "./ports/model.js";
-export type { Observer } from "./ports/observer.js";
+export type { EventContext, Observer } from "./ports/observer.js";
 export type { PromptCache } from "./ports/prompt-cache.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";

@@ -4,7 +4,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Agent, type Engine, PawlError, type Store } from "../index.js";
+import { type Agent, type Engine, type Observer, PawlError, type Store } from "../index.js";
 import type { DriveOptions } from "./drive-session.js";
 
 export type ServedAgents = {
@@ -42,9 +42,14 @@ function checkFolderOptions(module: string, options: FolderOnly): void {
 
 /**
  * Loads a module whose default export is an engine, an agent, a list of agents, or a function that returns one of these.
+ * @param observers watch the agents in addition to the agents' own observers
  * @throws PawlError `bad_configuration`
  */
-export async function agentsOf(module: string, options: FolderOnly): Promise<ServedAgents> {
+export async function agentsOf(
+  module: string,
+  options: FolderOnly,
+  ...observers: readonly Observer[]
+): Promise<ServedAgents> {
   checkFolderOptions(module, options);
   if (!isFile(module))
     throw new PawlError(
@@ -53,7 +58,9 @@ export async function agentsOf(module: string, options: FolderOnly): Promise<Ser
     );
   const loaded = (await import(pathToFileURL(resolve(module)).href)) as { readonly default?: unknown };
   const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
-  if (isEngine(given)) return { store: given.store, agents: given.agents, close: () => given.shutdown() };
+  const watched = (agents: readonly Agent[]) =>
+    agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), ...observers] }));
+  if (isEngine(given)) return { store: given.store, agents: watched(given.agents), close: () => given.shutdown() };
   const agents = [given].flat();
   const [first] = agents;
   if (!agents.every(isAgent) || !isAgent(first))
@@ -64,7 +71,7 @@ export async function agentsOf(module: string, options: FolderOnly): Promise<Ser
   const store = storeOf(first);
   if (agents.some((agent) => storeOf(agent) !== store))
     throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
-  return { store, agents, close: () => store.close() };
+  return { store, agents: watched(agents), close: () => store.close() };
 }
 
 function isFile(path: string): boolean {

@@ -72,3 +72,8 @@ function duration(text: string): number {
   if (ms !== undefined) return Number(count) * ms;
   throw new InvalidArgumentError("It must be a length of time, e.g. 90s, 30m, 12h or 7d.");
 }
+
+export function portNumber(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
+}

@@ -6,7 +6,7 @@ import { approvals } from "./commands/approvals.js";
 import { type ForkOptions, fork } from "./commands/fork.js";
 import { type SteerCommandOptions, steer } from "./commands/steer.js";
 import { type TraceCommandOptions, trace } from "./commands/trace.js";
-import { type WorkerCommandOptions, worker } from "./commands/worker.js";
+import type { WorkerCommandOptions } from "./commands/worker.js";
 import {
   type Add,
   addModel,
@@ -14,6 +14,7 @@ import {
   addRunOptions,
   examples,
   exitCodeHelp,
+  portNumber,
   positive,
   sessionArgument,
 } from "./options.js";
@@ -160,6 +161,13 @@ const addWorker: Add = (program, terminal, finish) => {
     .argument("[module]", "a module with agents, as for pawl serve (default: the agent of each session's folder)")
     .option("--once", "exit when no session is due")
     .option("--concurrency <count>", "sessions at the same time", positive, 4)
+    .option(
+      "--metrics-port <number>",
+      "serve figures for Prometheus, and /health, on this port; 0: any free one",
+      portNumber,
+    )
+    .option("--metrics-host <address>", "the address; any but this machine's own needs a token of yours", "127.0.0.1")
+    .option("--token-file <path>", "the file with the token for them (default: PAWL_TOKEN, else a new one)")
     .option("--json", "print one JSON event per line");
   addPermissions(command)
     .addHelpText(
@@ -170,7 +178,9 @@ exit code is 0. A worker has only the permissions that you give it here, not
 those that a run started with.
 `,
     )
-    .action(async (module: string | undefined, options: WorkerCommandOptions) =>
-      finish(await worker(module, options, terminal)),
-    );
+    .action(async (module: string | undefined, options: WorkerCommandOptions) => {
+      // It brings the server for its figures.
+      const { worker } = await import("./commands/worker.js");
+      finish(await worker(module, options, terminal));
+    });
 };

@@ -1,10 +1,9 @@
 /**
  * The commands `pawl serve` and `pawl ui`, their options and their help. The server is loaded when one of them runs.
  */
-import { InvalidArgumentError } from "commander";
 import type { ServeOptions } from "./commands/serve.js";
 import type { UiOptions } from "./commands/ui.js";
-import { type Add, addModel, addPermissions, examples } from "./options.js";
+import { type Add, addModel, addPermissions, examples, portNumber } from "./options.js";
 
 export const addServe: Add = (program, terminal, finish) => {
   const command = program
@@ -67,9 +66,4 @@ another browser: it uses the server that runs already, pawl serve included.
 
 function commaSeparated(text: string): readonly string[] {
   return text.split(",").map((one) => one.trim());
-}
-
-function portNumber(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new InvalidArgumentError("It must be a number from 0 to 65535.");
 }

@@ -1,16 +1,33 @@
 /**
  * The observer port: code that watches a run, and cannot change it.
  */
+import type { Usage } from "../core/data/message.js";
+import type { Timing } from "../core/machine/event.js";
 import type { PublicEvent } from "../core/view/public-event.js";
 import type { MessageDelta } from "./model.js";
 import type { LoopTrace, TraceRecord } from "./trace.js";
+
+/** The session and the work that an event belongs to. */
+export type EventContext = {
+  /** The agent that has the session after the event. */
+  readonly agent: string;
+  /** When the present run, or the last one, began, in epoch milliseconds. Absent before the first run. */
+  readonly runStartedAt?: number;
+  /**
+   * What the event's own model call used: one attempt, or a compaction. Absent for other events, and if nothing is known.
+   * The sum over a session is what it used itself, without its child sessions.
+   */
+  readonly usage?: Usage;
+  /** When the attempt or the tool call of the event ran, and how long. Absent for other events. */
+  readonly timing?: Timing;
+};
 
 /** Receives every committed event, every delta, and the trace. */
 export type Observer = {
   /** Its name in messages about its failures. */
   readonly name?: string;
   /** Called with each public event, after its commit. */
-  readonly onEvent?: (event: PublicEvent) => unknown;
+  readonly onEvent?: (event: PublicEvent, context: EventContext) => unknown;
   /** Called with each delta of this process. */
   readonly onDelta?: (delta: MessageDelta, sessionId: string) => unknown;
   /**
@@ -20,4 +37,9 @@ export type Observer = {
   readonly onTrace?: (record: TraceRecord, run: LoopTrace) => unknown;
   /** If true, trace records include texts of models, and inputs and outputs of tools, redacted. Default: false. */
   readonly traceContent?: boolean;
+  /**
+   * If true, it also observes the agents behind the agent's tools (`asTool`), at any depth. An agent that has the same
+   * observer itself is still observed once. Default: false.
+   */
+  readonly children?: boolean;
 };

@@ -1,6 +1,11 @@
 /**
  * `pawl/server`: the sessions of a store over HTTP.
  */
+
+export type { Handlers } from "./handle.js";
+export type { Backlog } from "./metrics/backlog.js";
+export { createMetrics, type Metrics } from "./metrics/metrics.js";
+export { createMetricsServer, type MetricsServerOptions } from "./metrics/server.js";
 export type { HttpOptions } from "./node-listener.js";
 export type { PeerOptions } from "./peers/peer-options.js";
 export {

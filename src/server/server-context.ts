@@ -7,6 +7,7 @@ import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { Hubs } from "./hubs.js";
 import type { ListWatch } from "./list-watch.js";
 import type { LoneRuns } from "./lone-runs.js";
+import type { RequestFigures } from "./metrics/requests.js";
 import type { OpenCalls } from "./open-calls.js";
 import type { PageAccess } from "./page-access.js";
 import type { Links } from "./peers/links.js";
@@ -25,7 +26,7 @@ export type ServerContext = {
   /** The agents of this process, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly agentFor: ReadingAgent;
-  readonly worker: Worker | null;
+  readonly worker: Pick<Worker, "status"> | null;
   readonly hubs: Hubs;
   readonly links: Links;
   readonly list: ListWatch;
@@ -35,6 +36,7 @@ export type ServerContext = {
   /** Null if runs that nobody watches go on. */
   readonly alone: LoneRuns | null;
   readonly usage: UsageLimits;
+  readonly requests: RequestFigures;
   readonly calls: OpenCalls;
   readonly isDraining: () => boolean;
   readonly keys: Keys;

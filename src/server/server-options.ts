@@ -11,6 +11,7 @@ import {
   type Redact,
   type Store,
 } from "../index.js";
+import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { checkNames, misconfigured } from "./option-checks.js";
 import { type PeerOptions, type Peers, peersOf } from "./peers/peer-options.js";
 import { type Authenticate, byToken, isToken, type May } from "./principal.js";
@@ -140,6 +141,11 @@ type Common = {
    */
   readonly abortWhenAlone?: number;
   /**
+   * The figures of the agents, for `GET /metrics`: `createMetrics()`, whose observer the agents have. Default: `/metrics` has
+   * those of the server and its store alone.
+   */
+  readonly metrics?: Metrics;
+  /**
    * Whether the server has the inspector, a page for people, at its root. A browser is let in by a start link:
    * `createStartCode()`. Default: false.
    */
@@ -185,6 +191,7 @@ export type ServerSettings = {
   readonly peers: Peers | null;
   /** Milliseconds; null: never. */
   readonly aloneMs: number | null;
+  readonly metrics: Metrics | null;
   readonly ui: boolean;
 };
 
@@ -219,7 +226,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "origins",
     "limits",
   ],
-  ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "ui"],
+  ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics", "ui"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -263,6 +270,7 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     log: options.log ?? (() => {}),
     peers,
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
+    metrics: checkMetrics(options.metrics),
     ui: options.ui ?? false,
   };
 }

@@ -1,6 +1,7 @@
 /**
  * What each principal may use at a time: changes in a minute, open streams, and requests that wait (SEC-4).
  */
+import { createFigures } from "./metrics/figures.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 
@@ -11,7 +12,8 @@ export type UsageLimits = {
   readonly takeStream: (principalId: string) => () => void;
   /** Counts a request that waits; the returned function gives it back. @throws ServerError `too_many` */
   readonly takeWait: (principalId: string) => () => void;
-  readonly refused: () => number;
+  /** The requests that were refused, as a figure of Prometheus. */
+  readonly text: () => string;
 };
 
 type Minute = { readonly from: number; changes: number };
@@ -23,10 +25,12 @@ const mostRemembered = 10_000;
 
 export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): UsageLimits {
   const minutes = new Map<string, Minute>();
-  let refused = 0;
+  const figures = createFigures();
+  const refused = figures.counter("pawl_requests_limited_total", "Requests that were refused because of a limit.");
+  refused.add({}, 0);
 
   function tooMany(what: string, retryAfterS: number): ServerError {
-    refused += 1;
+    refused.add({});
     return new ServerError("too_many", what, { retryAfterS });
   }
 
@@ -61,7 +65,7 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
       tooManyOfOne: () => tooMany(`At most ${limits.waitsPerPrincipal} requests may wait for results at a time.`, 5),
       tooManyOfAll: () => tooMany("As many requests wait for results as this server allows.", 5),
     }),
-    refused: () => refused,
+    text: figures.text,
   };
 }
 

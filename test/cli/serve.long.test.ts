@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { followSession } from "../../src/server/client/index.js";
 import { createToken } from "../../src/server/index.js";
+import { readPrometheus, valueIn } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
 import { createWorld, type Running, type RunOptions, type World } from "./pawl.js";
 
@@ -76,6 +77,9 @@ describe("pawl serve", () => {
       expect((await ask("POST", `${path}/answers`, answer)).json).toMatchObject({ counted: "first" });
       expect((await ask("GET", `${path}/runs/${json.runId}?wait=30`)).json).toMatchObject({ status: "completed" });
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+      const figures = readPrometheus((await ask("GET", "/metrics")).json);
+      expect(valueIn(figures, "pawl_runs_total", { agent: "pawl", status: "completed" })).toBe(1);
+      expect(valueIn(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" })).toBe(1);
       running.kill("SIGTERM");
       const { code, stdout } = await running.ended;
       expect(code).toBe(0);

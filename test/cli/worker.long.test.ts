@@ -8,6 +8,7 @@ import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startProviderServer } from "../models/provider-server.js";
+import { readPrometheus, valueIn } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, jsonLines, type World } from "./pawl.js";
 
@@ -189,6 +190,78 @@ describe("pawl worker", () => {
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
     },
   );
+});
+
+describe("pawl worker --metrics-port", () => {
+  test("serves what its sessions did to whoever has the token", verifies("SRV-6", "SEC-1#token"), async () => {
+    const world = createWorld(files);
+    await world.pawl(["run", replace, "--session", "s", "--park"]);
+    const worker = world.start(["worker", "--metrics-port", "0"], { input: "" });
+    let stderr = "";
+    worker.child.stderr?.on("data", (text: string) => {
+      stderr += text;
+    });
+    await worker.said(/Token, for this start only: \S+\n/);
+    const [, url = "", token = ""] = /Metrics: (http:\/\/127\.0\.0\.1:\d+\/metrics)\. .*: (\S+)\n/.exec(stderr) ?? [];
+    expect((await fetch(url)).status).toBe(401);
+    expect((await fetch(new URL("/health", url))).status).toBe(200);
+    const read = async () =>
+      readPrometheus(await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text());
+    expect(valueIn(await read(), "pawl_approvals_waiting")).toBe(1);
+    await world.pawl(["approve", "s"]);
+    await expect.poll(async () => valueIn(await read(), "pawl_runs_total", { status: "completed" })).toBe(1);
+    const figures = await read();
+    expect(valueIn(figures, "pawl_approvals_waiting")).toBe(0);
+    expect(valueIn(figures, "pawl_tool_calls_total", { agent: "pawl", tool: "edit_file", outcome: "ok" })).toBe(1);
+    expect(valueIn(figures, "pawl_steps_total", { agent: "pawl", model: "demo" })).toBe(1);
+    worker.kill("SIGTERM");
+    expect(await worker.ended).toMatchObject({ code: 0 });
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("takes a token of one's own, without which no other machine is let in", verifies("SEC-1"), async () => {
+    const world = createWorld();
+    const open = await world.pawl(["worker", "--once", "--metrics-port", "0", "--metrics-host", "0.0.0.0"]);
+    expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining("Give a token of your own") });
+    const env = { PAWL_TOKEN: "a".repeat(43) };
+    const given = await world.pawl(["worker", "--once", "--metrics-port", "0"], { env });
+    expect(given).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Metrics: http:\/\/127\S+\/metrics\.$/m) });
+  });
+
+  test("counts the agents of a module, and those behind their tools", verifies("SRV-6"), async () => {
+    const world = createWorld();
+    const [pawl, sqlite, testing] = ["index.js", "stores/sqlite/index.js", "testing/index.js"].map((path) =>
+      JSON.stringify(new URL(`../../dist/${path}`, import.meta.url).href),
+    );
+    writeFileSync(
+      join(world.root, "agents.mjs"),
+      `import { createAgent, createClient } from ${pawl};
+      import { openSqliteStore } from ${sqlite};
+      import { createScriptedModel } from ${testing};
+      const store = await openSqliteStore({ path: "sessions.db" });
+      const helper = createAgent({ name: "helper", model: createScriptedModel(() => ({ text: "Here." })) });
+      const model = createScriptedModel(({ messages }) =>
+        messages.length === 1 ? { calls: [{ name: "helper", input: { task: "Look" } }] } : { text: "Done." });
+      await createClient({ store }).session("s").send("Go", { agent: "desk" });
+      export default createAgent({ name: "desk", model, store, tools: [helper.asTool({ description: "Looks." })] });`,
+    );
+    const env = { PAWL_TOKEN: "a".repeat(43) };
+    const worker = world.start(["worker", "agents.mjs", "--metrics-port", "0"], { env, input: "" });
+    let stderr = "";
+    worker.child.stderr?.on("data", (text: string) => {
+      stderr += text;
+    });
+    await worker.said(/Metrics: \S+\/metrics\./);
+    const [, url = ""] = /Metrics: (\S+)\./.exec(stderr) ?? [];
+    const runsOf = async (agent: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${env.PAWL_TOKEN}` } });
+      return valueIn(readPrometheus(await answer.text()), "pawl_runs_total", { agent, status: "completed" });
+    };
+    await expect.poll(() => runsOf("desk")).toBe(1);
+    expect(await runsOf("helper")).toBe(1);
+    worker.kill("SIGTERM");
+    expect(await worker.ended).toMatchObject({ code: 0 });
+  });
 });
 
 describe("pawl run", () => {

@@ -385,7 +385,7 @@ describe("callbacks and observers", () => {
     } as const;
     const { listeners } = compileListeners({ onCompacted: (compacted) => told.push(compacted) });
     for (const listener of listeners) {
-      listener.event?.(event);
+      listener.event?.(event, { agent: "agent" });
       listener.catchUp();
     }
     expect(told).toEqual([event]);

@@ -80,6 +80,7 @@ export type RigOptions = Partial<
     | "secret"
     | "clientOptions"
     | "redact"
+    | "metrics"
   >
 > & {
   readonly store?: Store;

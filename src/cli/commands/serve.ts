@@ -4,11 +4,18 @@
  * There is no server without a token, also not on this machine alone (SEC-1). It is made for each start, unless a file or
  * the environment gives one. Any other address than this machine's own needs one that was given.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
-import { type ClientOption, PawlError } from "../../index.js";
-import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../server/index.js";
+import { type ClientOption, type Observer, PawlError } from "../../index.js";
+import {
+  createMetrics,
+  createServer,
+  createToken,
+  type LogLine,
+  type Server,
+  type ServerOptions,
+} from "../../server/index.js";
 import { chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import type { DriveOptions } from "../drive-session.js";
@@ -17,31 +24,26 @@ import { exitCodes } from "../exit.js";
 import { createFolderAgent, folderChoices } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { listenForInterruptions } from "../interruptions.js";
+import { hostsFor, type Listening, listen, logText, secretOf, tokenFor, urlOf } from "../listening.js";
 import { agentsOf, type ServedAgents } from "../module-agents.js";
 import { noteServer, proofKeyOf } from "../running-server.js";
-import { readSmallText } from "../small-file.js";
 import type { Terminal } from "../terminal.js";
 import { visible } from "../text.js";
 
-export type ServeOptions = DriveOptions & {
-  readonly port: number;
-  readonly host: string;
-  readonly socket?: string;
-  readonly tokenFile?: string;
-  /** Set to false by `--no-work`. */
-  readonly work?: boolean;
-  /** Set to false by `--no-ui`. */
-  readonly ui?: boolean;
-  readonly root?: string;
-  readonly peers?: readonly string[];
-  readonly clientOptions?: readonly string[];
-  readonly peerAddress?: string;
-  readonly peerSecretFile?: string;
-};
+export type ServeOptions = DriveOptions &
+  Listening & {
+    /** Set to false by `--no-work`. */
+    readonly work?: boolean;
+    /** Set to false by `--no-ui`. */
+    readonly ui?: boolean;
+    readonly root?: string;
+    readonly peers?: readonly string[];
+    readonly clientOptions?: readonly string[];
+    readonly peerAddress?: string;
+    readonly peerSecretFile?: string;
+  };
 
-const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "localhost"]);
 const graceMs = 5_000;
-const mostSecretBytes = 64 * 1024;
 
 /** Sockets at a time: all streams that a server has by default, and as many requests beside them. */
 const mostConnections = 4_000;
@@ -55,7 +57,8 @@ export async function serve(
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const { token, isGiven } = tokenFor(options);
-  const served = module === undefined ? await folderAgent(options, terminal) : await agentsOf(module, options);
+  const metrics = createMetrics();
+  const served = await servedAgents(module, options, terminal, metrics.observer);
   const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
   // Processes on other machines have the secret of the peers in common, and not this home folder.
   const peers = peersFor(options);
@@ -65,6 +68,7 @@ export async function serve(
     work: options.work !== false,
     token,
     log,
+    metrics,
     ui,
     // The server refuses other names.
     clientOptions: (options.clientOptions ?? []) as readonly ClientOption[],
@@ -105,26 +109,6 @@ export async function serve(
   }
 }
 
-/** @throws PawlError `bad_configuration` */
-function tokenFor({ tokenFile, host, socket }: ServeOptions): { readonly token: string; readonly isGiven: boolean } {
-  const given = tokenFile === undefined ? process.env.PAWL_TOKEN : secretOf("--token-file", tokenFile);
-  if (given !== undefined && given !== "") return { token: given, isGiven: true };
-  if (socket === undefined && !loopback.has(host))
-    throw new PawlError(
-      "bad_configuration",
-      `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
-    );
-  return { token: createToken(), isGiven: false };
-}
-
-/** @throws PawlError `bad_configuration` */
-function secretOf(option: string, path: string): string {
-  const refuse = (why: string) => new PawlError("bad_configuration", `${option}: ${path} cannot be read: ${why}.`);
-  const text = readSmallText(path, mostSecretBytes, refuse);
-  if (text === null) throw refuse("there is no such file");
-  return text.trim();
-}
-
 /** What the server signs is known to the next one, too: the secret stays in the home folder, for its owner alone. */
 function secretIn(home: string): string {
   const file = join(home, "server-secret");
@@ -135,11 +119,6 @@ function secretIn(home: string): string {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   return readFileSync(file, "utf8").trim();
-}
-
-/** On this machine, only its own names are answered. Elsewhere, the names that lead there: those of the option. */
-function hostsFor({ host, port, socket }: ServeOptions): Pick<ServerOptions, "hosts"> {
-  return socket !== undefined || loopback.has(host) ? {} : { hosts: [`${host}:${port}`, host] };
 }
 
 /** @throws PawlError `bad_configuration` */
@@ -155,7 +134,16 @@ function peersFor({ peers, peerAddress, peerSecretFile }: ServeOptions): Pick<Se
   return { peers: { secret, allow: peers ?? [], ...(peerAddress === undefined ? {} : { address: peerAddress }) } };
 }
 
-async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<ServedAgents> {
+async function servedAgents(
+  module: string | undefined,
+  options: ServeOptions,
+  terminal: Terminal,
+  observer: Observer,
+): Promise<ServedAgents> {
+  return module === undefined ? folderAgent(options, terminal, observer) : agentsOf(module, options, observer);
+}
+
+async function folderAgent(options: ServeOptions, terminal: Terminal, observer: Observer): Promise<ServedAgents> {
   const home = homeOf(process.env);
   const store = await openStore(home, { creates: true });
   try {
@@ -170,6 +158,7 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
       model,
       timeouts,
       root,
+      observers: [observer],
       ...folderChoices(options, { root, home }, configured),
     });
     return { store, agents: [agent], close: () => store.close() };
@@ -177,32 +166,6 @@ async function folderAgent(options: ServeOptions, terminal: Terminal): Promise<S
     await store.close();
     throw error;
   }
-}
-
-function listen(http: HttpServer, { port, host, socket }: ServeOptions): Promise<void> {
-  return new Promise((done, fail) => {
-    const refuse = (cause: NodeJS.ErrnoException) =>
-      fail(
-        new PawlError("bad_configuration", `Cannot listen on ${socket ?? `${host}:${port}`}: ${cause.message}`, {
-          cause,
-        }),
-      );
-    http.once("error", refuse);
-    const ready = () => {
-      http.off("error", refuse);
-      if (socket !== undefined) chmodSync(socket, 0o600);
-      done();
-    };
-    if (socket === undefined) http.listen(port, host, ready);
-    else http.listen(socket, ready);
-  });
-}
-
-function urlOf(http: HttpServer, { socket }: ServeOptions): string {
-  const address = http.address();
-  if (typeof address !== "object" || address === null) return `unix:${socket}`;
-  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
-  return `http://${host}:${address.port}`;
 }
 
 function greeting(url: string, { agents }: Server, link: string | null, token: string | null): string {
@@ -220,11 +183,4 @@ function departure(...signals: readonly AbortSignal[]): Promise<void> {
       if (signal.aborted) done();
     }
   });
-}
-
-/** No bodies and no tokens. */
-function logText({ at, requestId, principal, action, sessionId, status, error }: LogLine): string {
-  const words = [new Date(at).toISOString(), action, sessionId ?? "-", principal ?? "-", String(status), requestId];
-  const failure = error === undefined ? [] : [error instanceof Error ? error.message : String(error)];
-  return [...words, ...failure].join(" ");
 }

@@ -4,14 +4,17 @@
  *
  * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
+import { createServer as createHttpServer } from "node:http";
 import {
   type Agent,
   createWorker,
+  type Observer,
   type SessionBinding,
   type Store,
   type WorkerOptions,
   type WorkerReport,
 } from "../../index.js";
+import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
 import { type ChosenModel, chooseForCommand } from "../choose-model.js";
 import { configurationInForce } from "../configuration/in-force.js";
 import { aliasFor } from "../configuration/model-aliases.js";
@@ -20,13 +23,18 @@ import { describeError, exitCodes } from "../exit.js";
 import { agentName, createFolderAgent, folderChoices, missingTools } from "../folder-agent.js";
 import { homeOf, openStore } from "../home.js";
 import { type Interruptions, listenForInterruptions } from "../interruptions.js";
+import { hostsFor, listen, logText, tokenFor, urlOf } from "../listening.js";
 import { agentsOf } from "../module-agents.js";
 import type { Terminal } from "../terminal.js";
-import { createJsonWorkerView, createTextWorkerView, type WorkerView } from "../worker-view.js";
+import { createJsonWorkerView, createTextWorkerView } from "../worker-view.js";
 
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
   readonly concurrency: number;
+  /** Absent: figures are not served. */
+  readonly metricsPort?: number;
+  readonly metricsHost: string;
+  readonly tokenFile?: string;
 };
 
 const graceMs = 5_000;
@@ -38,8 +46,10 @@ export async function worker(
 ): Promise<number> {
   const interruptions = listenForInterruptions(terminal);
   const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
+  const metrics = createMetrics();
+  const observers = [view.observer, metrics.observer];
   const { store, agents, close } =
-    module === undefined ? await folderAgents(options, view) : await moduleAgents(module, options, view);
+    module === undefined ? await folderAgents(options, observers) : await agentsOf(module, options, ...observers);
   const { concurrency } = options;
   const onReport = (report: WorkerReport) => view.report(report, textOf(report));
   const working = createWorker({ store, agents, concurrency, onReport });
@@ -47,28 +57,53 @@ export async function worker(
     terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
     return working.stop({ graceMs });
   });
+  let closeServer = () => {};
   try {
+    if (options.metricsPort !== undefined)
+      closeServer = await serveMetrics(
+        { store, worker: working, metrics },
+        { ...options, port: options.metricsPort },
+        terminal,
+      );
     terminal.err(`${terminal.style("dim", greeting(module, agents, options))}\n`);
     await (options.once === true ? working.runUntilIdle() : working.run());
     await departure.done();
     return exitCodes.done;
   } finally {
+    closeServer();
     await close();
   }
 }
 
-type WorkersAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
-
-async function folderAgents(options: WorkerCommandOptions, view: WorkerView): Promise<WorkersAgents> {
-  const home = homeOf(process.env);
-  const store = await openStore(home, { creates: true });
-  return { store, agents: createAgents({ store, home, view, options }), close: () => store.close() };
+/**
+ * Serves the figures of the worker, for whoever has the token.
+ * @returns closes the server
+ */
+async function serveMetrics(
+  shown: Pick<MetricsServerOptions, "store" | "worker" | "metrics">,
+  { port, metricsHost, tokenFile }: WorkerCommandOptions & { readonly port: number },
+  terminal: Terminal,
+): Promise<() => void> {
+  const listening = { port, host: metricsHost, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const { token, isGiven } = tokenFor(listening);
+  const log = (line: LogLine) => terminal.err(`${logText(line)}\n`);
+  const server = createMetricsServer({ ...shown, token, log, ...hostsFor(listening) });
+  const http = createHttpServer(server.httpOptions, server.listener);
+  await listen(http, listening);
+  const made = isGiven ? "" : ` Token, for this start only: ${token}`;
+  terminal.err(`Metrics: ${urlOf(http, listening)}/metrics.${made}\n`);
+  return () => {
+    http.closeAllConnections();
+    http.close();
+  };
 }
 
-async function moduleAgents(module: string, options: WorkerCommandOptions, view: WorkerView): Promise<WorkersAgents> {
-  const { store, agents, close } = await agentsOf(module, options);
-  const watched = agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), view.observer] }));
-  return { store, agents: watched, close };
+type WorkersAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close: () => Promise<void> };
+
+async function folderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkersAgents> {
+  const home = homeOf(process.env);
+  const store = await openStore(home, { creates: true });
+  return { store, agents: createAgents({ store, home, observers, options }), close: () => store.close() };
 }
 
 function greeting(
@@ -107,12 +142,12 @@ function onDeparture({ stop, leave }: Interruptions, depart: () => Promise<void>
 type WorkerDependencies = {
   readonly store: Store;
   readonly home: string;
-  readonly view: WorkerView;
+  readonly observers: readonly Observer[];
   readonly options: WorkerCommandOptions;
 };
 
 /** One agent for each folder and model. */
-function createAgents({ store, home, view, options }: WorkerDependencies) {
+function createAgents({ store, home, observers, options }: WorkerDependencies) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
@@ -133,7 +168,7 @@ function createAgents({ store, home, view, options }: WorkerDependencies) {
       timeouts,
       root,
       ...folderChoices(options, { root, home }),
-      observers: [view.observer],
+      observers,
     });
   }
 

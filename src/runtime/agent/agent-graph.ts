@@ -17,7 +17,7 @@ import type { Handoff, HandoffAgent } from "./handoffs.js";
 /** What an agent hands to those that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
-  "store" | "clock" | "makeId" | "leaseMs" | "address" | "listeners" | "redact" | "locals"
+  "store" | "clock" | "makeId" | "leaseMs" | "address" | "listeners" | "childObservers" | "redact" | "locals"
 > & { readonly graph: AgentGraph };
 
 type Binding = {
@@ -105,9 +105,9 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
       if (binding === undefined) return undefined;
       const known = compiled.get(name);
       if (known !== undefined) return known;
-      const { store, clock, makeId, leaseMs, address, listeners, redact, locals } = first;
+      const { store, clock, makeId, leaseMs, address, listeners, childObservers, redact, locals } = first;
       const shared = { store, clock, makeId, leaseMs, ...defined({ address }) };
-      const inherited = { ...shared, listeners, redact, locals, graph };
+      const inherited = { ...shared, listeners, childObservers, redact, locals, graph };
       const parts = binding.compile(inherited, links);
       compiled.set(name, parts);
       return parts;

@@ -109,9 +109,9 @@ function taskOf(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
 
-type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address">;
+type Shared = Pick<CompiledAgent, "store" | "clock" | "makeId" | "leaseMs" | "address" | "childObservers">;
 
-/** Binds the agent behind a tool to its parent, and to the store and clock of the parent's process. */
+/** Binds the agent behind a tool to its parent, and to the store, clock and observers of the parent's process. */
 export type BindChild = (link: ParentLink, shared: Shared, output: CompiledInput | undefined) => BoundChild;
 
 export type BoundChild = Omit<ChildAgent, "budgetShare" | "request" | "output">;

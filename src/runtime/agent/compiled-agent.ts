@@ -12,6 +12,7 @@ import type { SessionBinding, State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
+import type { Observer } from "../../ports/observer.js";
 import type { PromptCache } from "../../ports/prompt-cache.js";
 import type { RepairToolCall } from "../../ports/repair.js";
 import type { Services } from "../../ports/services.js";
@@ -62,6 +63,8 @@ export type CompiledAgent = {
   /** Where other processes reach this one. */
   readonly address?: string;
   readonly listeners: readonly Listener[];
+  /** The observers that also observe the agents behind its tools. */
+  readonly childObservers: readonly Observer[];
   readonly redact: Redact;
   readonly family: AgentFamily;
   /** The agents that can be reached through handoffs; null if it hands over to none. */

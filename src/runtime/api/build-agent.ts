@@ -155,10 +155,11 @@ export function buildAgent<ModelLike>(
           "bad_configuration",
           "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
         );
-      const bind: BindChild = (link, shared, toolOutput) =>
-        childAgent(
-          assemble({ ...options, ...shared }, { ...surroundings, parent: link, ...defined({ toolOutput }) }, self),
-        );
+      const bind: BindChild = (link, { childObservers, ...shared }, toolOutput) => {
+        const observers = [...new Set([...(options.observers ?? []), ...childObservers])];
+        const above = { ...surroundings, parent: link, ...defined({ toolOutput }) };
+        return childAgent(assemble({ ...options, ...shared, observers }, above, self));
+      };
       return makeAgentTool(bind, options.name, toolOptions);
     },
     shutdown,

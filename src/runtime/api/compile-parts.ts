@@ -53,13 +53,13 @@ export type Surroundings<ModelLike> = AgentDefaults<ModelLike> & OfParent;
 export function compileReached<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
-  { graph, listeners, redact, locals, ...shared }: Inherited,
+  { graph, listeners, childObservers, redact, locals, ...shared }: Inherited,
   link: ParentLink,
   parent: ParentLink | undefined,
 ): CompiledAgent {
   const above = parent === undefined ? surroundings : { ...surroundings, parent };
-  const { observers: _, ...own } = options;
-  const compiled = compileParts({ ...own, ...shared }, above, link, graph);
+  const observers = childObservers;
+  const compiled = compileParts({ ...options, ...shared, observers }, above, link, graph);
   return { ...compiled, listeners, redact, locals };
 }
 
@@ -89,7 +89,8 @@ export function compileParts<ModelLike>(
     handoffTools(options.handoffs ?? []),
     outputToolsOf(options, services, surroundings.createOutputTools),
   );
-  const family = familyOf(compiled.tools, link, shared, surroundings.parent);
+  const childObservers = (options.observers ?? []).filter(({ children }) => children === true);
+  const family = familyOf(compiled.tools, link, { ...shared, childObservers }, surroundings.parent);
   const budgeted = { ...called, services, family };
   return {
     name: checkName(name),
@@ -111,6 +112,7 @@ export function compileParts<ModelLike>(
     conditionalHandoffs: graph === null ? null : conditionalHandoffs(compiled.tools),
     ...shared,
     ...defined({ toolOutput: surroundings.toolOutput }),
+    childObservers,
     ...compileListeners(options),
   };
 }

@@ -13,7 +13,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent, PublicEventOf } from "../../core/view/public-event.js";
 import { inNextTurn, warn } from "../../platform/process.js";
 import type { MessageDelta } from "../../ports/model.js";
-import type { Observer } from "../../ports/observer.js";
+import type { EventContext, Observer } from "../../ports/observer.js";
 import type { LoopTrace, TraceRecord } from "../../ports/trace.js";
 import { textOfError } from "../lib/error-text.js";
 import { createRedaction, guarded, type Redact } from "./redact.js";
@@ -43,7 +43,7 @@ export type WatchOptions = Callbacks & {
 };
 
 export type Listener = {
-  readonly event?: (event: PublicEvent) => void;
+  readonly event?: (event: PublicEvent, context: EventContext) => void;
   readonly delta?: (delta: MessageDelta, sessionId: string) => void;
   /** Traces are built only if a listener has this. */
   readonly trace?: TraceListener;
@@ -77,6 +77,7 @@ const observerRules: OptionTable<Observer> = {
   onDelta: aFunction,
   onTrace: aFunction,
   traceContent: trueOrFalse,
+  children: trueOrFalse,
 };
 
 function observe(observer: Observer, call: Call): Watcher {
@@ -85,7 +86,7 @@ function observe(observer: Observer, call: Call): Watcher {
   const tell = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);
   return {
     ...(onTrace === undefined ? {} : { trace: { tell, content: traceContent } }),
-    ...(onEvent === undefined ? {} : { event: (event) => call(name, onEvent, event) }),
+    ...(onEvent === undefined ? {} : { event: (event, context) => call(name, onEvent, event, context) }),
     ...(onDelta === undefined ? {} : { delta: (delta, sessionId) => call(name, onDelta, delta, sessionId) }),
   };
 }
@@ -129,10 +130,10 @@ function offPath(watchers: readonly Watcher[]): readonly Listener[] {
     else if (queued.length > maxQueued) catchUp();
   }
 
-  const event = (event: PublicEvent) =>
+  const event = (event: PublicEvent, context: EventContext) =>
     later(() => {
       freeze(event);
-      for (const tell of ofEvents) tell(event);
+      for (const tell of ofEvents) tell(event, context);
     });
   const delta = (delta: MessageDelta, sessionId: string) =>
     later(() => {

@@ -5,12 +5,14 @@
  * 2. Waiters for a run get its end together with the subscribers. Nothing of the run is kept here after it.
  */
 
+import { defined } from "../../core/data/defined.js";
 import { freeze, freezeInside } from "../../core/data/freeze.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
+import type { EventContext } from "../../ports/observer.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
@@ -78,8 +80,9 @@ export function broadcastCommitted(
     // If a driver closes during a commit, the follower may have published the entry before.
     const isNew = step.entry.seq > audience.toldUpTo;
     audience.toldUpTo = Math.max(audience.toldUpTo, step.entry.seq);
+    const context = listeners.length === 0 ? null : contextOf(step);
     for (const event of step.events) {
-      for (const listener of listeners) listener.event?.(freeze(event));
+      if (context !== null) for (const listener of listeners) listener.event?.(freeze(event), context);
       if (isNew) broadcast(audience, event);
     }
     audience.tracing?.see(step);
@@ -87,6 +90,14 @@ export function broadcastCommitted(
     for (const listener of audience.stepListeners) listener(step, transcript);
     settleEnded(audience, step.events);
   }
+}
+
+function contextOf({ entry: { event }, after }: CommittedEntry): EventContext {
+  // A call's usage is that of its child session, which has observers itself.
+  const usage = event.type !== "tool_finished" && "usage" in event ? event.usage : undefined;
+  const timing = "timing" in event ? event.timing : undefined;
+  const runStartedAt = after.status === "idle" ? undefined : after.startedAt;
+  return freeze({ agent: after.session?.agent ?? "", ...defined({ runStartedAt, usage, timing }) });
 }
 
 /** Ends the stream of a model call that the run has given up. */

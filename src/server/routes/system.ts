@@ -2,6 +2,8 @@
  * The server itself: whether it lives and is ready, what it can do, and its figures.
  */
 import { answers, plainContent } from "../answer-shapes.js";
+import { contentType, gauge } from "../metrics/figures.js";
+import { createMetrics } from "../metrics/metrics.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, shown } from "../server-context.js";
 import { ServerError } from "../server-error.js";
@@ -88,20 +90,14 @@ function agents(_: Asked, context: ServerContext) {
   return { status: 200, json: { agents: shown(context, all) } } as const;
 }
 
-async function metrics(_: Asked, { streams, usage, worker, settings }: ServerContext) {
-  const due = await settings.store.due(Date.now(), 1_000);
-  const status = worker?.status() ?? { running: 0, refused: [] };
+async function metrics(_: Asked, { streams, usage, requests, worker, settings }: ServerContext) {
+  const { store, metrics: runs } = settings;
   const lines = [
-    metric("pawl_streams", "gauge", "Streams that are open.", streams.count()),
-    metric("pawl_sessions_running", "gauge", "Sessions that this process carries on.", status.running),
-    metric("pawl_sessions_refused", "gauge", "Sessions that this process cannot carry on.", status.refused.length),
-    metric("pawl_sessions_due", "gauge", "Sessions that wait for a process, at most 1,000.", due.length),
-    metric("pawl_requests_limited", "counter", "Requests that were refused because of a limit.", usage.refused()),
+    gauge("pawl_streams", "Streams that are open.", streams.count()),
+    requests.text(),
+    usage.text(),
+    await (runs ?? createMetrics()).text({ store, ...(worker === null ? {} : { worker }) }),
   ];
-  const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+  const headers = { "content-type": contentType };
   return { status: 200, bytes: new TextEncoder().encode(lines.join("")), headers } as const;
-}
-
-function metric(name: string, type: "gauge" | "counter", about: string, value: number): string {
-  return `# HELP ${name} ${about}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
 }

@@ -1,0 +1,53 @@
+/**
+ * `createMetrics`: what the agents of a process do, as Prometheus reads it.
+ */
+import type { Observer } from "../../index.js";
+import { checkNames, misconfigured } from "../option-checks.js";
+import { type Backlog, backlogText } from "./backlog.js";
+import { createFigures } from "./figures.js";
+import { observeRuns } from "./run-figures.js";
+
+/** Figures of the agents of a process, counted since it began. */
+export type Metrics = {
+  /**
+   * Counts what an agent does, and the agents behind its tools: `createAgent({ observers: [metrics.observer] })`. All
+   * agents of a process may have it.
+   */
+  readonly observer: Observer;
+  /** The figures in the text format of Prometheus (0.0.4), with those of the store and the worker that are given. */
+  readonly text: (backlog?: Backlog) => Promise<string>;
+};
+
+const backlogNames: ReadonlySet<string> = new Set(["store", "worker"] satisfies (keyof Backlog)[]);
+
+/**
+ * Creates the figures of a process: runs, steps, tokens, cost, tool calls, failures and durations, by agent and model.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from "pawl";
+ * import { createMetrics, createServer, createToken } from "pawl/server";
+ *
+ * const metrics = createMetrics();
+ * const token = process.env.PAWL_TOKEN ?? createToken();
+ * const agent = createAgent({ name: "support", model, tools, store, observers: [metrics.observer] });
+ * const server = createServer({ store, agents: [agent], token, metrics }); // GET /metrics
+ * ```
+ */
+export function createMetrics(): Metrics {
+  const figures = createFigures();
+  return Object.freeze({
+    observer: Object.freeze(observeRuns(figures)),
+    async text(backlog: Backlog = {}) {
+      checkNames("text()", backlog, backlogNames);
+      return figures.text() + (await backlogText(backlog));
+    },
+  });
+}
+
+/** @throws PawlError `bad_configuration` */
+export function checkMetrics(metrics: Metrics | undefined): Metrics | null {
+  if (metrics === undefined) return null;
+  if (typeof metrics?.text === "function" && typeof metrics.observer === "object") return metrics;
+  throw misconfigured("metrics is what createMetrics() returns.");
+}

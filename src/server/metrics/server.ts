@@ -1,0 +1,63 @@
+/**
+ * `createMetricsServer`: the figures of a process that has no other server.
+ */
+import type { Store, Worker } from "../../index.js";
+import { contextOf } from "../create-context.js";
+import { type Handlers, handlersOf } from "../handle.js";
+import { checkNames, misconfigured } from "../option-checks.js";
+import type { Route } from "../route.js";
+import { systemRoutes } from "../routes/system.js";
+import { type ServerOptions, settingsOf } from "../server-options.js";
+import type { Metrics } from "./metrics.js";
+
+const watchRoutes: readonly Route[] = Object.freeze(
+  systemRoutes.filter(({ action }) => action === "health" || action === "ready" || action === "metrics"),
+);
+
+/** What a server of figures shows, and to whom. */
+export type MetricsServerOptions = Pick<ServerOptions, "token" | "authenticate" | "hosts" | "log"> & {
+  /** The store whose backlog is shown. */
+  readonly store: Store;
+  /** The worker of this process. */
+  readonly worker?: Pick<Worker, "status">;
+  /** The figures of the agents: their observers have `metrics.observer`. */
+  readonly metrics: Metrics;
+};
+
+const optionNames = [
+  "token",
+  "authenticate",
+  "hosts",
+  "log",
+  "store",
+  "worker",
+  "metrics",
+] as const satisfies readonly (keyof MetricsServerOptions)[];
+
+/**
+ * Makes a server for a process without one, such as a worker: `GET /metrics` for whoever has the token, or a principal with the
+ * scope `admin`; `GET /health` and `GET /ready` without.
+ * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { createServer as createHttpServer } from "node:http";
+ * import { createWorker } from "pawl";
+ * import { createMetrics, createMetricsServer, createToken } from "pawl/server";
+ *
+ * const metrics = createMetrics(); // the agent has metrics.observer among its observers
+ * const worker = createWorker({ store, agents: [agent] });
+ * const token = process.env.PAWL_TOKEN ?? createToken();
+ * const server = createMetricsServer({ store, worker, metrics, token });
+ * createHttpServer(server.httpOptions, server.listener).listen(9464, "127.0.0.1");
+ * await worker.run();
+ * ```
+ */
+export function createMetricsServer(options: MetricsServerOptions): Handlers {
+  checkNames("createMetricsServer()", options, new Set(optionNames));
+  const { worker = null, ...rest } = options;
+  const settings = settingsOf({ ...rest, agents: [], work: false });
+  if (settings.metrics === null) throw misconfigured("createMetricsServer() needs metrics: createMetrics().");
+  const context = contextOf(settings, watchRoutes, worker, () => false);
+  return handlersOf(context, watchRoutes, (answer) => answer);
+}
