@@ -7,7 +7,7 @@
  * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
-import { type SummaryPromptOptions, summaryPrompt } from "./prompts.js";
+import { type SummaryPromptOptions, summaryInstruction, summaryPrompt } from "./prompts.js";
 import { parseAnswer, summaryInput } from "./summary.js";
 
 export type CompactionRules = SummaryPromptOptions & {
@@ -63,7 +63,8 @@ async function sumUp(task: CompactionTask, rules: CompactionRules): Promise<Summ
   const systemPrompt = summaryPrompt(rules, maxWords, task.keep);
   const room = task.summariserBudget - estimator.text(systemPrompt);
   const text = summaryInput({ ...task, earlier: { summary: earlier?.summary ?? "", retained: kept }, folded, room });
-  const answer = parseAnswer(await task.ask({ systemPrompt, text }));
+  const instruction = summaryInstruction({ instructions: systemPrompt, kept: task.kept ?? 0, retained: kept, folded });
+  const answer = parseAnswer((await task.askBehind?.(instruction)) ?? (await task.ask({ systemPrompt, text })));
   return { summary: answer.summary, retained: addItems(kept, answer.retained, maxTokens, estimator.text) };
 }
 

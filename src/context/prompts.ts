@@ -37,6 +37,29 @@ export function summaryPrompt(
   return [prompt, directives, wish, length].filter((text) => text !== undefined).join("\n\n");
 }
 
+/** The instruction for a summary that follows the conversation itself. */
+export function summaryInstruction({
+  instructions,
+  kept,
+  retained,
+  folded,
+}: {
+  readonly instructions: string;
+  /** How many messages at the end stay as they are. */
+  readonly kept: number;
+  readonly retained: readonly string[];
+  readonly folded: readonly string[];
+}): string {
+  const scope =
+    kept === 0
+      ? "Sum up everything above."
+      : `The last ${kept} messages above, tool results included, stay as they are: sum up what comes before them.`;
+  return [instructionStart, instructions, scope, ...retainedSection(retained), ...foldedSection(folded)].join("\n\n");
+}
+
+const instructionStart =
+  "[Not from the user: the conversation above is about to be shortened. Do not go on with the task, and call no tool.]";
+
 export const conversationTitle = "The conversation:";
 
 export function retainedSection(items: readonly string[]): readonly string[] {

@@ -42,10 +42,20 @@ export type CompactionTask = {
   readonly summariserBudget: number;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
+  /** How many messages follow `messages` in the conversation, and stay as they are. Default: 0. */
+  readonly kept?: number;
   /** What the person who asked for this compaction wants to be kept. */
   readonly keep?: string;
   /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails for good. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
+  /**
+   * Sends the agent's model the whole conversation, as in the last call, and then an instruction. The provider reads the
+   * conversation from its prompt cache, which costs a fraction of sending it as a text. Resolves to the text of the answer, or to
+   * null if the model called a tool or the request was refused: use `ask` then. Rejects if it fails for good.
+   *
+   * Absent if another model sums up, if the conversation is unlikely to be in the cache, or if there is no room.
+   */
+  readonly askBehind?: (instruction: string) => Promise<string | null>;
 };
 
 /** What a model is asked for a summary. */

@@ -533,6 +533,21 @@ export const scenarios: readonly RecordedScenario[] = [
     play: async ({ ask }) => ask("Do it.", "r"),
   },
   {
+    name: "compaction-behind",
+    about:
+      "a conversation that its own model sums up, after the conversation itself, because the provider caches prompts",
+    parts: () => {
+      const parts = agentOf(({ purpose, modelCallIndex }) => {
+        if (purpose === "compaction") return { text: "## Keep\n- Do it.\n\n## Summary\nIt was looked at." };
+        if (modelCallIndex > 2) return undefined;
+        const usage = { inputTokens: modelCallIndex === 1 ? 20 : 5_700, outputTokens: 90 };
+        return { text: "At length. ".repeat(700), calls: [call("look", { n: modelCallIndex })], usage };
+      });
+      return { ...parts, model: { ...parts.model, cachesPrompts: true }, compaction: { contextWindow: 10_000 } };
+    },
+    play: async ({ ask }) => ask("Do it.", "r"),
+  },
+  {
     name: "asked-compactions",
     about: "compactions that a person asked for: in a run, at rest, and one under way",
     parts: () =>

@@ -102,6 +102,34 @@ describe.each(claudes)("%s", (_name, create) => {
     expect(all[9]?.read).toBe(all[8]?.total);
   });
 
+  test("a compaction reads the conversation from the cache", async () => {
+    const summary = { text: "## Keep\n- minutes\n\n## Summary\nLines were written down." };
+    const server = await start({
+      reply: (index, { messages }) =>
+        JSON.stringify((messages as readonly unknown[]).at(-1)).includes("about to be shortened")
+          ? summary
+          : notes(14)(index),
+    });
+    const agent = createAgent({
+      model: create(server.baseURL),
+      systemPrompt,
+      tools: [note],
+      compaction: { contextWindow: 8_000 },
+    });
+    const stream = agent.runStream("Begin.");
+    for await (const item of stream) if (item.type === "compacted") expect(item).toHaveProperty("summary");
+    const all = bills(server);
+    const asked = all.flatMap(({ body }, index) =>
+      JSON.stringify(body).includes("about to be shortened") ? index : [],
+    );
+    expect(asked.length).toBeGreaterThan(0);
+    for (const index of asked) {
+      const [before, bill] = [all[index - 1], all[index]];
+      expect(bill?.read).toBe(before?.total);
+      expect((bill?.read ?? 0) / (bill?.total ?? 1)).toBeGreaterThan(0.7);
+    }
+  });
+
   test("a second session of an agent reads its tools and its system prompt", async () => {
     const server = await start({ reply: () => ({ text: "Yes." }) });
     const agent = createAgent({ model: create(server.baseURL), systemPrompt, tools: [note] });

@@ -7,14 +7,17 @@ import {
   type CompactionService,
   createAgent,
   createMemoryStore,
+  defineTool,
   type Message,
   type ModelRequest,
+  modelRequests,
   type PublicEvent,
   type RunResult,
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type Script, type ScriptedStep } from "../../src/testing/scripted-model.js";
-import { collect, createEcho, eventsOf, ofType } from "../support/agents.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { collect, createEcho, deferred, eventsOf, ofType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
 import { verifies } from "../verifies.js";
 
@@ -229,4 +232,119 @@ test("a service that took too long asks the summariser nothing any more", verifi
   goOn();
   expect(await told).toMatchObject({ message: "The compaction is no longer wanted." });
   expect(summariser.requests).toEqual([]);
+});
+
+describe("with a model whose provider caches prompts", () => {
+  const cached = (script: Script, options: Partial<AgentOptions> = {}) => {
+    const scripted = createScriptedModel(script);
+    const store = createMemoryStore();
+    const agent = createAgent({
+      model: { ...scripted, cachesPrompts: true },
+      tools: [createEcho().tool],
+      systemPrompt: "Be brief.",
+      compaction: { contextWindow: 2_000 },
+      store,
+      ...options,
+    });
+    return { agent, store, requests: scripted.requests };
+  };
+  const isSummary = ({ purpose }: ModelRequest) => purpose === "compaction";
+  const answering =
+    (summary: (request: ModelRequest) => ScriptedStep): Script =>
+    (request) =>
+      isSummary(request) ? summary(request) : (talking(6) as (one: ModelRequest) => ScriptedStep)(request);
+  const settings = { maxOutputTokens: 300, temperature: 0.5 };
+
+  test("the model is asked after the conversation itself, with everything that its provider has in its cache", async () => {
+    const { agent, store, requests } = cached(
+      answering(() => short),
+      { settings },
+    );
+    expect(await agent.run("Talk.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    const at = requests.findIndex(isSummary);
+    const [before, summary] = [requests[at - 1], requests[at]];
+    expect(summary).toMatchObject({ systemPrompt: "Be brief.", tools: before?.tools, temperature: 0.5 });
+    expect(summary).not.toHaveProperty("maxOutputTokens");
+    expect(summary?.messages.slice(0, before?.messages.length)).toEqual(before?.messages);
+    expect(JSON.stringify(summary?.messages.at(-1))).toContain("about to be shortened");
+    expect(JSON.stringify(requests[at + 1]?.messages[0])).toContain("It was talked about.");
+    expect(await collect(modelRequests(store, "s"))).toEqual(requests);
+  });
+
+  test.each<[string, ScriptedStep]>([
+    ["calls a tool", { calls: [look] }],
+    ["says nothing", { text: " " }],
+    ["is refused the request because it is too long", { error: { kind: "context_overflow", message: "too long" } }],
+    ["is refused the request", { error: { kind: "invalid_request", message: "no" } }],
+  ])("a model that %s gets the conversation as a text", async (_name, step) => {
+    const { agent, store, requests } = cached(answering(({ tools }) => (tools.length > 0 ? step : short)));
+    const stream = agent.runStream("Talk.", { sessionId: "s" });
+    const [first] = ofType(eventsOf(await collect(stream)), "compacted");
+    expect(first).toMatchObject({ summary: "It was talked about." });
+    const asked = requests.filter(isSummary);
+    expect(asked[0]?.tools).not.toEqual([]);
+    expect(asked[1]).toMatchObject({ tools: [], toolChoice: "none", messages: { length: 1 } });
+    expect(await collect(modelRequests(store, "s"))).toEqual(requests);
+  });
+
+  test("a failure that another request would share ends the compaction", async () => {
+    const { agent, requests } = cached(answering(() => ({ error: { kind: "auth", message: "no" } })));
+    const stream = agent.runStream("Talk.", { sessionId: "s" });
+    const [first] = ofType(eventsOf(await collect(stream)), "compacted");
+    expect(first).toMatchObject({ fault: { code: "summariser_failed" } });
+    const at = requests.findIndex(isSummary);
+    expect(requests[at + 1]?.purpose).toBeUndefined();
+  });
+
+  test("the conversation is sent as a text once the cache has expired, without a cache, and to another model", async () => {
+    const clock = createTestClock();
+    const slow = defineTool({
+      name: "echo",
+      description: "Waits.",
+      input: { type: "object" },
+      execute: async () => {
+        await clock.advance(6 * 60_000);
+        return "Waited.";
+      },
+      timeoutMs: 60 * 60_000,
+    });
+    const script = answering(() => short);
+    const other = createScriptedModel(() => short);
+    const texts = [
+      cached(script, { tools: [slow], clock, promptCache: "5m" }),
+      cached(script, { promptCache: "off" }),
+      cached(script, { compaction: { contextWindow: 2_000, model: other } }),
+    ];
+    for (const { agent, requests } of texts) {
+      expect(await agent.run("Talk.")).toMatchObject({ status: "completed" });
+      const tools = [...requests, ...other.requests].filter(isSummary).map((request) => request.tools.length);
+      expect(new Set(tools)).toEqual(new Set([0]));
+    }
+  });
+
+  test("another process asks again where the first one died while it asked", async () => {
+    const asked = deferred();
+    const store = createMemoryStore();
+    const dying = cached(
+      answering(() => {
+        asked.resolve();
+        return { wait: new Promise(() => {}) };
+      }),
+      { store },
+    );
+    const lost = dying.agent.run("Talk.", { sessionId: "s" });
+    await asked.promise;
+    await dying.agent.shutdown({ graceMs: 0 });
+    await lost;
+    const { agent, requests } = cached(
+      answering(() => short),
+      { store },
+    );
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    const [again] = requests.filter(isSummary);
+    const [first] = dying.requests.filter(isSummary);
+    expect({ ...again, messages: again?.messages }).toEqual({ ...first, messages: first?.messages });
+    const rebuilt = await collect(modelRequests(store, "s"));
+    expect(rebuilt.filter(isSummary)).toEqual(requests.filter(isSummary));
+  });
 });

@@ -77,7 +77,7 @@ function historyOf(chance: Chance): { readonly history?: readonly Message[] } {
   return { history: [said("Once"), answer, result, said("And then", chance.pick([1, 400]))] };
 }
 
-type Played = { readonly [Kind in "sent" | "summaries" | "handoffs" | "seeded" | "sources"]: number };
+type Played = { readonly [Kind in "sent" | "summaries" | "behind" | "handoffs" | "seeded" | "sources"]: number };
 
 async function play(seed: number): Promise<Played> {
   const chance = createChance(seed);
@@ -103,7 +103,8 @@ async function play(seed: number): Promise<Played> {
     const listed = (await collect(modelRequests(store, "s"))).map((request) => JSON.stringify(request.messages));
     for (const one of summaries) if (!listed.includes(JSON.stringify(one.messages))) lost.add(one);
   };
-  const model = (id: string): Model => createScriptedModel(answer, { id, record: false });
+  const cachesPrompts = chance.once(2);
+  const model = (id: string): Model => ({ ...createScriptedModel(answer, { id, record: false }), cachesPrompts });
   const load = () => {
     const text = `Rules, version ${chance.below(3)}. ${chance.once(4) ? long : ""}`;
     return [{ name: "rules", path: "/repo/RULES", text, trust: "user" as const }];
@@ -185,6 +186,7 @@ async function play(seed: number): Promise<Played> {
   return {
     sent: expected.length,
     summaries: expected.filter(({ purpose }) => purpose === "compaction").length,
+    behind: expected.filter(({ purpose, tools }) => purpose === "compaction" && tools.length > 0).length,
     handoffs: eventsOf("handed_off"),
     seeded: eventsOf("history_added"),
     sources: log.filter(({ event }) => event.type === "prepared" && event.sources !== undefined).length,
@@ -197,13 +199,14 @@ test("requests are made again from the log, as the models got them", {
   ...verifies("TRC-3", "LOOP-16", "LOOP-20", "AGENT-1", "LOOP-19", "CTX-11"),
   timeout: 120_000,
 }, async () => {
-  const all = { sent: 0, summaries: 0, handoffs: 0, seeded: 0, sources: 0 };
+  const all = { sent: 0, summaries: 0, behind: 0, handoffs: 0, seeded: 0, sources: 0 };
   for (let seed = 1; seed <= sampled({ quick: 12, long: 80 }); seed += 1) {
     const played = await play(seed);
     for (const kind of Object.keys(all) as (keyof Played)[]) all[kind] += played[kind];
   }
   expect(all.sent).toBeGreaterThan(sampled({ quick: 200, long: 1_377 }));
   expect(all.summaries).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
+  expect(all.behind).toBeGreaterThan(sampled({ quick: 1, long: 10 }));
   expect(all.handoffs).toBeGreaterThan(sampled({ quick: 5, long: 50 }));
   expect(all.seeded).toBeGreaterThan(sampled({ quick: 1, long: 10 }));
   expect(all.sources).toBeGreaterThan(sampled({ quick: 5, long: 50 }));

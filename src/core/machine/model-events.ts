@@ -47,6 +47,11 @@ export type SummaryRequest = {
   readonly prompt: string;
   /** The blob of the text to sum up. */
   readonly text: string;
+  /**
+   * The text is an instruction: the model was sent the conversation, with the prompt and the tools of the call before, and then
+   * the instruction.
+   */
+  readonly behind?: true;
   /** How often it was sent. */
   readonly attempts: number;
 };

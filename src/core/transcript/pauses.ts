@@ -2,7 +2,7 @@
  * Pauses between the model calls of a session. A provider's prompt cache starts its lifetime with a request, so a pause
  * lasts from the beginning of one call to the beginning of the next.
  */
-import type { CallPauses } from "./transcript-record.js";
+import type { CallPauses, Transcript } from "./transcript-record.js";
 
 export const noPauses: CallPauses = { lastCallAt: null, count: 0 };
 
@@ -11,6 +11,11 @@ export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
   if (lastCallAt === null) return false;
   const pauseMs = now - lastCallAt;
   return pauseMs > 5 * 60_000 && pauseMs < 60 * 60_000;
+}
+
+/** Whether a provider is likely to have the last call in its cache still. It has nothing of use after a compaction. */
+export function isCached({ pauses: { lastCallAt }, promptCache }: Transcript, now: number): boolean {
+  return lastCallAt !== null && now - lastCallAt < (promptCache === "1h" ? 60 : 5) * 60_000;
 }
 
 /** Counts a pause once, even if a restart prepares the same call again. */

@@ -14,7 +14,7 @@ import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import { requestFrom } from "../effects/model-request.js";
-import { summaryRequestOf } from "../effects/summarise.js";
+import { requestBehind, summaryRequestOf } from "../effects/summarise.js";
 import { checkedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
@@ -53,7 +53,7 @@ export async function* modelRequests(
   const listOf = createLists(sessionId, store);
   let last = wantedModelCall(follower.state)?.key;
   for await (const entry of readEntries(checked, sessionId, follower.state.seq)) {
-    if (entry.event.type === "compacted") yield* summaryRequests(sessionId, entry.event, follower.state, texts);
+    if (entry.event.type === "compacted") yield* summaryRequests(entry.event, follower, { sessionId, store, texts });
     follower.state = transition(follower.state, entry.event);
     appendEntry(follower.transcript, entry);
     const effect = wantedModelCall(follower.state);
@@ -158,16 +158,35 @@ function createTexts(sessionId: string, store: Pick<Store, "getBlob">) {
   return { promptOf, textOf, readText };
 }
 
+type Reader = {
+  readonly sessionId: string;
+  readonly store: Store;
+  readonly texts: ReturnType<typeof createTexts>;
+};
+
+/** @param before the state and the transcript before the compaction */
 async function* summaryRequests(
-  sessionId: string,
   { requests = [] }: EventOf<"compacted">,
-  state: State,
-  { textOf, readText }: ReturnType<typeof createTexts>,
+  before: { readonly state: State; readonly transcript: Transcript },
+  { sessionId, store, texts }: Reader,
 ): AsyncGenerator<ModelRequest, void, undefined> {
+  const { state, transcript } = before;
   // In a session at rest it goes by the name of the last run.
   const { runId, modelCallIndex } = state.status === "idle" ? { runId: "", modelCallIndex: 0 } : state;
-  for (const { prompt, text, attempts } of requests) {
-    const request = summaryRequestOf({ sessionId, runId, modelCallIndex }, await textOf(prompt), await readText(text));
+  const identity = { sessionId, runId, modelCallIndex };
+
+  async function lastRequest(): Promise<ModelRequest> {
+    const effect = { runId, modelCallIndex, attempt: 0 };
+    const messages = await requestMessages(transcript, null, {}, { sessionId, store });
+    return requestFrom({ sessionId, effect, state, transcript, messages, texts: await texts.promptOf(transcript) });
+  }
+
+  for (const { prompt, text, attempts, behind } of requests) {
+    const asked = await texts.readText(text);
+    const request =
+      behind === true
+        ? requestBehind(identity, await lastRequest(), asked)
+        : summaryRequestOf(identity, await texts.textOf(prompt), asked);
     for (let attempt = 0; attempt < attempts; attempt += 1) yield request;
   }
 }

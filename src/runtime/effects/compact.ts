@@ -10,7 +10,8 @@ import { freeze } from "../../core/data/freeze.js";
 import type { EventOf } from "../../core/machine/event.js";
 import { isTerminal, type State } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
-import type { CompactionService, CompactionTask, Summary } from "../../ports/compaction.js";
+import { isCached } from "../../core/transcript/pauses.js";
+import type { CompactionService, CompactionTask, ContextSize, Summary } from "../../ports/compaction.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
@@ -18,7 +19,8 @@ import { modelOf } from "../model/models.js";
 import { cutOf, sizeOf } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { nameData } from "../work/prompt-blobs.js";
-import { createSummariser, type Summariser } from "./summarise.js";
+import { requestOf } from "./model-request.js";
+import { createSummariser, type LastRequest, type Summariser } from "./summarise.js";
 
 type Compacted = Omit<EventOf<"compacted">, "at">;
 
@@ -40,7 +42,8 @@ export async function compact(
   const called = parts.compaction.model === null ? own : { ...own, model: parts.compaction.model };
   const wanted = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(wanted, cancellation.reason));
-  const summariser = createSummariser(effect, called, context, wanted);
+  const last = called.model === own.model ? await findLastRequest(effect, context, size) : null;
+  const summariser = createSummariser(effect, called, context, wanted, last);
   const startedAt = context.now();
   const budget = parts.compaction.budgetOf(called.model).tokens;
   const made = await sumUp(cut, summariser, budget, compaction, context);
@@ -64,6 +67,24 @@ function asked({ requests }: Summariser): Pick<Compacted, "requests"> {
   return sent.length === 0 ? {} : { requests: sent };
 }
 
+/**
+ * The request of the last call, with what came since. Null if a provider would not read it from its cache, or would refuse it:
+ * after a call that failed because the conversation was too long, or in a turn that the provider has paused.
+ */
+async function findLastRequest(
+  { runId }: EffectOf<"compact">,
+  context: EffectContext,
+  { tokens, budget }: ContextSize,
+): Promise<LastRequest | null> {
+  const { state, transcript, parts, now } = context;
+  if (state.status !== "preparing" || state.failing !== null) return null;
+  if (state.for !== "compaction" || state.purpose === "unpause") return null;
+  if (modelOf(context).model.cachesPrompts !== true || parts.promptCache === "off") return null;
+  if (transcript.sentList !== null || !isCached(transcript, now()) || tokens >= budget) return null;
+  const made = await requestOf({ runId, modelCallIndex: state.modelCallIndex, attempt: 0 }, context);
+  return made.type === "request" ? { request: made.request, room: budget - tokens } : null;
+}
+
 type Fault = NonNullable<Compacted["fault"]>;
 
 function nothingToCompact(compaction: CompactionService | null): Fault {
@@ -83,7 +104,7 @@ const sumUpTimeoutMs = 30 * 60_000;
 
 async function sumUp(
   cut: number,
-  { ask }: Summariser,
+  { ask, askBehind }: Summariser,
   summariserBudget: number,
   service: CompactionService,
   context: EffectContext,
@@ -96,7 +117,8 @@ async function sumUp(
     size: sizeOf(context),
     summariserBudget,
     estimator: parts.services.tokens,
-    ...defined({ keep: transcript.asked?.keep }),
+    kept: transcript.messages.length - cut,
+    ...defined({ keep: transcript.asked?.keep, askBehind }),
     ask,
   };
   const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: parts.clock });

@@ -24,11 +24,11 @@ export type MadeRequest =
   | { readonly type: "missing"; readonly message: string };
 
 /** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
-export function requestOf(effect: EffectOf<"call_model">, context: EffectContext): MaybePromise<MadeRequest> {
+export function requestOf(effect: CallIdentity, context: EffectContext): MaybePromise<MadeRequest> {
   return runCoroutine(makeRequest(effect, context));
 }
 
-function* makeRequest(effect: EffectOf<"call_model">, context: EffectContext): Coroutine<MadeRequest> {
+function* makeRequest(effect: CallIdentity, context: EffectContext): Coroutine<MadeRequest> {
   const { state, parts, transcript, memory, sessionId } = context;
   const { model } = modelOf(context);
   const prompt = yield* wait(findPrompt(memory.texts, transcript, presentPrompt(context)));
@@ -55,9 +55,11 @@ function isOffered(choice: ToolChoice, tools: readonly ToolSpecification[]): boo
   return choice !== "required" || tools.length > 0;
 }
 
+type CallIdentity = Pick<EffectOf<"call_model">, "runId" | "modelCallIndex" | "attempt">;
+
 export type RequestMaterial = {
   readonly sessionId: string;
-  readonly effect: Pick<EffectOf<"call_model">, "runId" | "modelCallIndex" | "attempt">;
+  readonly effect: CallIdentity;
   /** The state that asks for the call, and the log up to it. */
   readonly state: State;
   readonly transcript: Transcript;

@@ -56,6 +56,8 @@ export type OwnHabits = {
   readonly extras: Extras;
   /** Whether somebody asks for compactions; a chance: at which turns. */
   readonly asking: Chance | null;
+  /** The agent's own model sums up, after the conversation itself: its provider caches prompts. */
+  readonly hasCache: boolean;
   /** Somebody gives the session other titles. */
   readonly renaming: Chance | null;
   /** Whether somebody watches a family; a chance: at which turns. */
@@ -78,6 +80,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
     hasSlowSchemas: family.happens(0.3),
     watching: watching.happens(0.5) ? watching : null,
     asking: asking.happens(0.3) ? asking : null,
+    hasCache: createChance(seed ^ 0x9e3779b1).happens(0.5),
     renaming: renaming.happens(0.2) ? renaming : null,
     late: late.happens(0.4) ? { chance: late, probability: late.pick([0.1, 0.5]) } : null,
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
@@ -90,6 +93,7 @@ export const noOwnHabits: OwnHabits = {
   family: null,
   watching: null,
   asking: null,
+  hasCache: false,
   renaming: null,
   hasSlowSchemas: false,
   late: null,
@@ -174,7 +178,7 @@ export async function direct(world: World, temper: Temper, turns: number): Promi
 
 function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOptions {
   const ledger: Ledger = new Map();
-  const { hooks, family, hasSlowSchemas, extras } = own;
+  const { hooks, family, hasCache, hasSlowSchemas, extras } = own;
   const names = [...habits.tools, ...own.stepped, ...extras.tools];
   return {
     sameHost,
@@ -185,7 +189,7 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
       const bench = { world, ledger, process, hasSlowSchemas, agent };
       const other = agent === nameAt(level) ? twinAt(level) : nameAt(level);
       const tools = [...namesAt(level, names, family), ...(extras.hasTwins ? [transferTo(other)] : [])];
-      const own = { ...habits, tools, slips: extras.slips };
+      const own = { ...habits, tools, hasCache, slips: extras.slips };
       const ownHooks = hooks === null ? [] : createHooks(world, process, hooks);
       return {
         model: createModel(world, process, own, { agent }),
@@ -195,7 +199,12 @@ function optionsOf(world: World, { sameHost, habits, own }: Temper): ProcessOpti
         canExecuteTool: createPermissions(bench),
         ...(habits.window === null
           ? {}
-          : { compaction: { contextWindow: habits.window, model: createSummariser(world, process) } }),
+          : {
+              compaction: {
+                contextWindow: habits.window,
+                ...(hasCache ? {} : { model: createSummariser(world, process) }),
+              },
+            }),
         ...(extras.hasSources ? { context: { sources: [createSource(world, process, extras)] } } : {}),
         ...(extras.slips > 0 ? { repairToolCall: createRepair(world, process, extras) } : {}),
         limits: { maxSteps: 6, toolConcurrency: 3, abortGraceMs: 600, maxHandoffs },

@@ -18,6 +18,8 @@ export type ModelHabits = {
   readonly window: number | null;
   /** The probability that a call has a name that is nearly right, or arguments that are nearly JSON. */
   readonly slips?: number;
+  /** Its provider caches prompts. */
+  readonly hasCache?: boolean;
 };
 
 /** The model's id, and the agent whose model it is. */
@@ -29,9 +31,15 @@ export function createModel(
   habits: ModelHabits,
   { id = "simulated", agent }: Named = {},
 ): Model {
+  const summariser = createSummariser(world, process);
   return {
     id,
+    ...(habits.hasCache === true ? { cachesPrompts: true } : {}),
     async *stream(request, signal) {
+      if (request.purpose === "compaction") {
+        yield* summariser.stream(request, signal);
+        return;
+      }
       world.note({
         type: "model_called",
         sessionId: request.sessionId,
