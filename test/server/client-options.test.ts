@@ -118,6 +118,25 @@ describe("run options of a client", () => {
 });
 
 describe("may", () => {
+  test("is asked about an abort if a run takes the place of the one under way, which one request does", async () => {
+    const denied = new Set<string>();
+    const may: May = (_principal, action) => !denied.has(action);
+    const authenticate = (): Principal => ({ id: "ada", scopes: ["read", "run"] });
+    await withServer({ ...desk().served, authenticate, may, work: false }, async ({ ask, store }) => {
+      const { sessionId } = (await ask("POST", "/v1/sessions", { agent: "desk", input: "Hello." })).json;
+      const interrupt = () => ask("POST", `/v1/sessions/${sessionId}/runs`, { input: "Stop.", mode: "interrupt" });
+      denied.add("abort");
+      const refused = await interrupt();
+      expect([refused.status, refused.json.error.code]).toEqual([403, "forbidden"]);
+      denied.clear();
+      expect((await interrupt()).status).toBe(202);
+      expect((await store.inbox(sessionId)).map(({ body }) => body)).toMatchObject([
+        { type: "input" },
+        { type: "input", mode: "queue", interrupts: true, by: "ada" },
+      ]);
+    });
+  });
+
   test("is asked about a steer also if it comes as a run, and about a deletion also if the scope is there", async () => {
     const denied = new Set(["steer", "delete"]);
     const may: May = (_principal, action) => !denied.has(action);

@@ -6,7 +6,7 @@
 import { droppedCompaction } from "./asked-compaction.js";
 import { hasPendingNotice } from "./ended.js";
 import type { Event, EventBody } from "./event.js";
-import type { Call, Preparing, State } from "./state.js";
+import type { Call, Preparing, Queued, State, TerminalState } from "./state.js";
 import { transition } from "./transition.js";
 
 /** The events that follow from this state. Each changes the state, so applying them comes to an end. */
@@ -23,7 +23,7 @@ export function consequences(state: State): readonly EventBody[] {
     case "failed":
       return state.compactionAsked?.dropped === undefined ? queuedRun(state) : droppedCompaction(state);
     case "aborted":
-      return droppedCompaction(state);
+      return state.compactionAsked?.dropped === undefined ? interruptingRun(state) : droppedCompaction(state);
     case "idle":
     case "model_running":
       return none;
@@ -96,11 +96,25 @@ export function isPreventable(state: Preparing): boolean {
   return state.for === "finish" && (state.reason === "stop" || state.reason === "done" || state.reason === "other");
 }
 
-/** A queued run does not start by itself after an abort, nor before the end of the last run is delivered. */
-function queuedRun(state: Extract<State, { status: "completed" | "failed" }>): readonly EventBody[] {
-  if (hasPendingNotice(state)) return none;
-  for (const queued of state.queue)
-    if (queued.kind === "run")
-      return [{ type: "run_started", runId: queued.runId, limits: queued.limits, queuedSeq: queued.seq }];
-  return none;
+/**
+ * A queued run does not start by itself after an abort, unless it is why the run was aborted; nor before the end of the last
+ * run is delivered.
+ */
+function queuedRun(state: TerminalState): readonly EventBody[] {
+  return hasPendingNotice(state) ? none : nextRun(state);
+}
+
+function interruptingRun(state: TerminalState): readonly EventBody[] {
+  return state.queue.some(doesInterrupt) ? queuedRun(state) : none;
+}
+
+function doesInterrupt(queued: Queued): boolean {
+  return queued.kind === "run" && queued.interrupts === true;
+}
+
+/** Starts the next queued run: the one that interrupted the last run, or else the oldest. */
+export function nextRun({ queue }: State): readonly EventBody[] {
+  const next = queue.find(doesInterrupt) ?? queue.find(({ kind }) => kind === "run");
+  if (next?.kind !== "run") return none;
+  return [{ type: "run_started", runId: next.runId, limits: next.limits, queuedSeq: next.seq }];
 }

@@ -64,6 +64,8 @@ type Body =
         readonly limits: RunLimits;
         /** The request. */
         readonly input: readonly UserMessage[];
+        /** It takes the place of the run under way, which is aborted with it. */
+        readonly interrupts?: true;
         /** The options of the run that override its agent's. */
         readonly options?: RunOptions;
       })

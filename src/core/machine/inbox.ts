@@ -13,7 +13,15 @@ import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
 import type { ReservedEventBody, ReservedEventType } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
-import { type Call, hasCalls, isResting, questionOf, type SessionBinding, type State } from "./state.js";
+import {
+  type ActiveState,
+  type Call,
+  hasCalls,
+  isResting,
+  questionOf,
+  type SessionBinding,
+  type State,
+} from "./state.js";
 import { transition } from "./transition.js";
 
 /** What is asked of a session. */
@@ -36,6 +44,8 @@ export type InboxBody =
       readonly by?: string;
       /** Which calls a steer skips. */
       readonly skip?: "unstarted";
+      /** With `queue`: the run under way is aborted, and this one is the next. */
+      readonly interrupts?: true;
       /** A conversation from elsewhere, with which the session begins. */
       readonly history?: SeededHistory;
     }
@@ -229,7 +239,8 @@ function inputEvents(
     ...by,
   };
   if (history !== undefined && state.session !== null) return refusedRun(run, state);
-  if (hasPendingNotice(state)) return [{ type: "run_queued", ...run }];
+  const interrupts = body.interrupts === true ? { interrupts: true as const } : {};
+  if (hasPendingNotice(state)) return [{ type: "run_queued", ...run, ...interrupts }];
   if (isResting(state)) {
     const earlier = history === undefined ? [] : historyEvents(history);
     return [...begun, ...earlier, { type: "run_started", ...run }];
@@ -238,7 +249,36 @@ function inputEvents(
     const skip = body.skip === undefined ? {} : { skip: body.skip };
     return [{ type: "steered", input: body.input, source: "user", ...skip, ...by }];
   }
-  return [{ type: "run_queued", ...run }];
+  return body.interrupts === true ? interruption(run, state) : [{ type: "run_queued", ...run }];
+}
+
+/**
+ * The run is queued first: the abort may end the run under way at once, and the queued one then starts in the same commit. A run
+ * that interrupted before and has not begun gives way, too.
+ */
+function interruption(run: Omit<EventOf<"run_queued">, "type" | "at">, state: ActiveState): readonly EventBody[] {
+  const { by } = run;
+  const aborted = state.queue.flatMap((one) => (one.kind === "run" && one.interrupts === true ? one.runId : []));
+  return [
+    { type: "run_queued", ...run, interrupts: true },
+    ...[...aborted, state.runId].map(
+      (runId): EventBody => ({
+        type: "abort_requested",
+        runId,
+        note: interruptedNote,
+        ...(by === undefined ? {} : { by }),
+      }),
+    ),
+  ];
+}
+
+const interruptedNote = "another request takes its place";
+
+/** Whether the message aborts the run under way in this state. */
+export function abortsRun({ body }: InboxMessage, state: State): boolean {
+  if (state.status === "idle" || isResting(state)) return false;
+  if (body.type === "input") return body.interrupts === true;
+  return body.type === "abort" && (body.runId ?? state.runId) === state.runId;
 }
 
 function created(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {

@@ -53,7 +53,13 @@ export type Queued =
     } & QueuedRun);
 
 /** `agent`: the one that the run begins with, if it names one. */
-type QueuedRun = { readonly runId: string; readonly limits: RunLimits; readonly agent?: string };
+type QueuedRun = {
+  readonly runId: string;
+  readonly limits: RunLimits;
+  readonly agent?: string;
+  /** It takes the place of the run under way: it is the next one, also after an abort. */
+  readonly interrupts?: true;
+};
 
 /** Why and until when a run is stopping early: an abort, a limit, a failure, or a refusal that stops the run. */
 export type Stopping = {

@@ -222,7 +222,8 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
     event.runId === state.runId || state.queue.some((one) => one.kind === "run" && one.runId === event.runId);
   if (known) return state;
   const agent = event.options?.agent;
-  const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits } as const;
+  const interrupts = event.interrupts === true ? ({ interrupts: true } as const) : {};
+  const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits, ...interrupts } as const;
   return { ...state, queue: [...state.queue, agent === undefined ? queued : { ...queued, agent }] };
 }
 

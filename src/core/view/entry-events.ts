@@ -100,7 +100,14 @@ function bodiesOf(
     case "history_added":
       return [{ type: "history_added", source: event.source, messages: event.messages }];
     case "run_queued":
-      return [{ type: "run_queued", runId: event.runId, input: event.input, ...defined({ by: event.by }) }];
+      return [
+        {
+          type: "run_queued",
+          runId: event.runId,
+          input: event.input,
+          ...defined({ by: event.by, interrupts: event.interrupts }),
+        },
+      ];
     case "steered":
       return steeredEvents(event, transcript, before, after);
     case "model_finished":

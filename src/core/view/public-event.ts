@@ -67,6 +67,8 @@ export type PublicEventBody =
       /** The request. */
       readonly input: readonly UserMessage[];
       readonly by?: string;
+      /** It takes the place of the run under way, which is aborted. */
+      readonly interrupts?: true;
     }
   /** Something was said to the run under way. The model is shown it in its next call. */
   | {

@@ -54,7 +54,7 @@ const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> =
   children: trueOrFalse,
 };
 
-const modes = oneOf("queue", "steer", "reject");
+const modes = oneOf("queue", "steer", "interrupt", "reject");
 const { dependencyOverrides: _, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anything };

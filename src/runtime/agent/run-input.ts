@@ -88,7 +88,7 @@ export function inputBody(
   options: StartOptions,
   agent: CompiledAgent,
   runId: string,
-  mode: "queue" | "steer",
+  mode: InputMode,
   { skip }: SteerOptions = {},
 ): InputBody {
   const limits = options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent);
@@ -105,7 +105,7 @@ export function postedBody(
   options: Omit<StartOptions, "signal" | "limits">,
   session: SessionBinding,
   runId: string,
-  mode: "queue" | "steer",
+  mode: InputMode,
   { skip }: SteerOptions = {},
 ): InputBody {
   const bind = (title: string) => ({ ...session, ...(session.title !== undefined || title === "" ? {} : { title }) });
@@ -116,7 +116,7 @@ function bodyOf(
   input: Input,
   options: StartOptions,
   runId: string,
-  mode: "queue" | "steer",
+  mode: InputMode,
   skip: SteerOptions["skip"],
   { limits, bind }: { readonly limits?: RunLimits; readonly bind: (title: string) => SessionBinding },
 ): InputBody {
@@ -128,7 +128,7 @@ function bodyOf(
   const session = bind(titleOf(messages));
   return {
     type: "input",
-    mode,
+    mode: mode === "steer" ? "steer" : "queue",
     runId,
     input: messages,
     session: by === undefined ? session : { ...session, principal: by },
@@ -136,8 +136,12 @@ function bodyOf(
     ...(runOptions === undefined ? {} : { options: runOptions }),
     ...(by === undefined ? {} : { by }),
     ...steering,
+    ...(mode === "interrupt" ? { interrupts: true } : {}),
   };
 }
+
+/** What becomes of an input while a run is under way. */
+type InputMode = "queue" | "steer" | "interrupt";
 
 /** The agent that a run begins with. @throws PawlError `unknown_handoff` */
 function beginningWith(name: string | undefined, agent: CompiledAgent): CompiledAgent {
@@ -163,7 +167,7 @@ export type SteerOptions = {
 };
 
 /** @throws PawlError `bad_input` */
-export function checkSkip(skip: unknown, mode: "queue" | "steer"): "unstarted" {
+export function checkSkip(skip: unknown, mode: InputMode): "unstarted" {
   if (mode === "steer" && skip === "unstarted") return skip;
   const why =
     mode === "steer" ? 'The only value of skip is "unstarted".' : 'Only a steer can skip calls: mode "steer".';

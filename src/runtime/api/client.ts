@@ -193,7 +193,7 @@ function clientSession(id: string, place: Place): ClientSession {
     // A repeated request is one run, which may be under way.
     if (mode === "reject" && ![null, runId].includes(await openRun(store, id, state))) throw busyError(id);
     const handedTo = begun === null || agent === undefined || agent === begun.agent ? {} : { agent };
-    const posting = mode === "steer" ? "steer" : "queue";
+    const posting = mode === "reject" ? "queue" : mode;
     const body = postedBody(input, { ...others, ...handedTo }, session, runId, posting, options);
     return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
   }

@@ -36,9 +36,10 @@ export type SendOptions = Pick<
 > & {
   /**
    * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
-   * the next model call. "reject": `send` throws `session_busy`.
+   * the next model call. "interrupt": the run is aborted, and the input becomes the next run, before those that are queued.
+   * "reject": `send` throws `session_busy`.
    */
-  readonly mode?: "queue" | "steer" | "reject";
+  readonly mode?: "queue" | "steer" | "interrupt" | "reject";
   /** As in `run`, without functions: any process may carry the run out. */
   readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
 } & Sender &

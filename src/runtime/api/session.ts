@@ -84,7 +84,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const input = hasBlobs(given) ? await readBlobs(given) : given;
-    const body = inputBody(input, options, parts, runId, mode === "steer" ? "steer" : "queue", options);
+    const body = inputBody(input, options, parts, runId, mode === "reject" ? "queue" : mode, options);
     const message = { id: `run/${runId}`, at: clock.now(), body };
     const shared = options.runId !== undefined;
     if (mode === "steer") await known();

@@ -3,7 +3,7 @@
  * up what is open: nobody would tell the children any more.
  */
 import { effects } from "../../core/machine/effects.js";
-import type { InboxMessage } from "../../core/machine/inbox.js";
+import { abortsRun, type InboxMessage } from "../../core/machine/inbox.js";
 import { type Call, hasCalls, isResting, type State } from "../../core/machine/state.js";
 import { childAgentOf } from "../agent/agent-family.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -34,8 +34,7 @@ export function cancelChildren(
 
 function stops(state: State, messages: readonly InboxMessage[]): boolean {
   if (state.status === "idle" || isResting(state)) return false;
-  const { runId, stopping } = state;
-  return stopping !== null || messages.some(({ body }) => body.type === "abort" && (body.runId ?? runId) === runId);
+  return state.stopping !== null || messages.some((message) => abortsRun(message, state));
 }
 
 /** The calls of agents whose children may have been asked: the commit that says so may be lost. */

@@ -1,6 +1,7 @@
 /**
  * Messages and events that a process sends to its own sessions.
  */
+import { nextRun } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isResting, type State } from "../../core/machine/state.js";
@@ -47,8 +48,5 @@ export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Ev
 
 /** Starts the next run of the queue, if none is under way. A queue is left over after an abort. */
 export function startQueued(state: State): readonly EventBody[] {
-  if (!isResting(state)) return [];
-  const next = state.queue.find((one) => one.kind === "run");
-  if (next?.kind !== "run") return [];
-  return [{ type: "run_started", runId: next.runId, limits: next.limits, queuedSeq: next.seq }];
+  return isResting(state) ? nextRun(state) : [];
 }

@@ -82,6 +82,6 @@ function messageOf(error: unknown): string {
 export function busyError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} has a run under way. Wait for its end, or send with mode "queue" or "steer".`,
+    `Session ${sessionId} has a run under way. Wait for its end, or send with mode "queue", "steer" or "interrupt".`,
   );
 }

@@ -7,7 +7,7 @@
 import { defined } from "../../core/data/defined.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
-import type { InboxMessage } from "../../core/machine/inbox.js";
+import { abortsRun, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
@@ -217,7 +217,7 @@ function begin({ parts, place }: LocalSession, driver: Driver, messages: readonl
     const { runId } = state;
     void takeMessages(
       driver,
-      messages.filter(({ body }) => body.type === "abort" && body.runId === runId),
+      messages.filter((message) => abortsRun(message, state)),
     );
     void dispatch(driver, () => [{ type: "restarted", runId, holder: place.keeper.holder.id }]);
   }

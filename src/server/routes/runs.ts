@@ -2,7 +2,7 @@
  * Runs: sending input, steering, aborting, results, and what is answered to calls that wait.
  */
 
-import type { AnswerOptions, ApprovalDecision, ClientSession } from "../../index.js";
+import type { AnswerOptions, ApprovalDecision, ClientSession, SendOptions } from "../../index.js";
 import { answers } from "../answer-shapes.js";
 import type { Asked, Route } from "../route.js";
 import { isAllowed, type ServerContext, sessionFor, shown } from "../server-context.js";
@@ -21,7 +21,7 @@ export const runRoutes: readonly Route[] = [
     body: objectOf(
       {
         input: json("A text, parts, or user messages."),
-        mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "reject"),
+        mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "interrupt", "reject"),
         options: runOptions,
       },
       ["input"],
@@ -132,9 +132,10 @@ export const runRoutes: readonly Route[] = [
 async function send({ request, principal, params, body }: Asked, context: ServerContext) {
   const options = runOptionsIn(body, context.settings);
   const { session, summary, asked } = await sessionFor(context, principal, "run", params.id ?? "", { options });
-  const { input, mode } = body as { readonly input: string; readonly mode?: "queue" | "steer" | "reject" };
-  if (mode === "steer" && !(await isAllowed(context, principal, "steer", asked, { options })))
-    throw new ServerError("forbidden", `You may not do this in session ${asked.id} (steer).`);
+  const { input, mode } = body as { readonly input: string; readonly mode?: NonNullable<SendOptions["mode"]> };
+  const also = mode === "steer" ? "steer" : mode === "interrupt" ? "abort" : null;
+  if (also !== null && !(await isAllowed(context, principal, also, asked, { options })))
+    throw new ServerError("forbidden", `You may not do this in session ${asked.id} (${also}).`);
   const key = request.headers.get("idempotency-key");
   const sent = await byClient(
     session.send(input, {

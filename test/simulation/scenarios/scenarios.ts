@@ -99,7 +99,7 @@ const people: Scenario = {
   ),
   // A changed input counts as an approval of the call with that input.
   attend: async (agent, sessionId) => [
-    await attendRun(agent, sessionId, "run", { type: "modify", input: { n: 1_000 } }),
+    await attendRun(agent, sessionId, "run", { type: "modify", input: { n: 1_001 } }),
   ],
 };
 
@@ -116,6 +116,18 @@ const queue: Scenario = {
   },
 };
 const keyed = call("keyed");
+
+const interrupt: Scenario = {
+  name: "another request takes the place of the run under way",
+  answer: ({ runId, modelCallIndex }) =>
+    runId === "run" && modelCallIndex === 1 ? { calls: [keyed, call("guarded")] } : { text: `Done with ${runId}.` },
+  async attend(agent, sessionId) {
+    const first = () => agent.run("do run", { sessionId, runId: "run" });
+    if ((await first()).status === "awaiting_human")
+      await agent.session(sessionId).send("do instead", { runId: "instead", mode: "interrupt" });
+    return [await first(), await attendRun(agent, sessionId, "instead")];
+  },
+};
 
 const toolSteps: Scenario = {
   name: "tools with steps: in a sequence, side by side, once only, with failures and large values",
@@ -237,6 +249,7 @@ export const scenarios: readonly Scenario[] = [
   repeated,
   people,
   queue,
+  interrupt,
   toolSteps,
   questions,
   family,

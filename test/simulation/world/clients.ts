@@ -44,7 +44,7 @@ export type Clients = {
   /** Those who watch the session together with the sessions below it. */
   readonly watches: Watch[];
   readonly run: (process: Process) => void;
-  readonly send: (process: Process, mode: "queue" | "steer" | "reject") => void;
+  readonly send: (process: Process, mode: "queue" | "steer" | "interrupt" | "reject") => void;
   readonly answer: (process: Process) => void;
   readonly abort: (process: Process) => void;
   readonly compact: (process: Process) => void;

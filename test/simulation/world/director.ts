@@ -60,6 +60,8 @@ export type OwnHabits = {
   readonly hasCache: boolean;
   /** Somebody gives the session other titles. */
   readonly renaming: Chance | null;
+  /** Somebody interrupts what runs with another request. */
+  readonly interrupting: Chance | null;
   /** Whether somebody watches a family; a chance: at which turns. */
   readonly watching: Chance | null;
   /** Tools that ask have schemas that look elsewhere, which takes a turn. */
@@ -73,6 +75,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
   const watching = createChance(seed ^ 0x27d4eb2f);
   const asking = createChance(seed ^ 0x165667b1);
   const renaming = createChance(seed ^ 0x2c1b3c6d);
+  const interrupting = createChance(seed ^ 0x3c6ef372);
   const late = createChance(seed ^ 0x4cf5ad43);
   return {
     hooks: hookHabitsOf(createChance(seed ^ 0x5bd1e995)),
@@ -82,6 +85,7 @@ export function ownHabitsOf(seed: number): OwnHabits {
     asking: asking.happens(0.3) ? asking : null,
     hasCache: createChance(seed ^ 0x9e3779b1).happens(0.5),
     renaming: renaming.happens(0.2) ? renaming : null,
+    interrupting: interrupting.happens(0.2) ? interrupting : null,
     late: late.happens(0.4) ? { chance: late, probability: late.pick([0.1, 0.5]) } : null,
     stepped: steppedNamesOf(createChance(seed ^ 0x1b873593)),
     extras: extrasOf(createChance(seed ^ 0x85ebca6b), createChance(seed ^ 0xc2b2ae35)),
@@ -95,6 +99,7 @@ export const noOwnHabits: OwnHabits = {
   asking: null,
   hasCache: false,
   renaming: null,
+  interrupting: null,
   hasSlowSchemas: false,
   late: null,
   stepped: [],
@@ -227,6 +232,7 @@ function disturb(world: World, temper: Temper, clients: Clients, start: () => Pr
   if (chance.happens(temper.abort)) clients.abort(one);
   if (temper.habits.window !== null && temper.own.asking?.happens(0.05) === true) clients.compact(one);
   if (temper.own.renaming?.happens(0.02) === true) clients.rename(one, temper.own.renaming);
+  if (temper.own.interrupting?.happens(0.03) === true) clients.send(one, "interrupt");
   if (temper.own.family !== null) attend(world, temper, clients, one);
   if (isWaitedFor(world, clients, one) && chance.happens(temper.impatience)) interfere(world, clients, one);
   if (chance.happens(temper.shutDown)) clients.shutDown(one);
