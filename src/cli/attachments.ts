@@ -6,7 +6,7 @@
  * 2. Nothing outside the folder joins, and what joins is bounded.
  */
 import { resolve } from "node:path";
-import { textOf, type UserMessage, type UserPart } from "../index.js";
+import { type Model, textOf, type UserMessage, type UserPart } from "../index.js";
 import { readFolderFile, textOfBytes } from "./folder-file.js";
 import type { Permissions } from "./permissions/permissions.js";
 import { counted } from "./text.js";
@@ -37,6 +37,8 @@ export type ComposeOptions = {
   readonly root: string;
   /** Whether a rule leaves a file open to the model, by its absolute path. Default: all are open. */
   readonly mayReach?: Permissions["mayReach"];
+  /** Why the model's provider would refuse a file. Default: not known. */
+  readonly whyRefused?: Model["whyRefused"];
   /** Parts that also join the message, before the files. */
   readonly before?: readonly UserPart[];
   /** The words whose files join. Default: the text. */
@@ -46,7 +48,7 @@ export type ComposeOptions = {
 /** The message with the files that it names. */
 export function composeMessage(
   text: string,
-  { root, mayReach = () => true, before = [], named = text }: ComposeOptions,
+  { root, mayReach = () => true, whyRefused = () => null, before = [], named = text }: ComposeOptions,
 ): Composed {
   const parts: UserPart[] = [{ type: "text", text }, ...before];
   const problems: string[] = [];
@@ -77,6 +79,11 @@ export function composeMessage(
             ? "the message would be too long"
             : "it is no text";
       problems.push(`@${path} does not join the message: ${why}.`);
+      continue;
+    }
+    const refused = part.type === "file" ? whyRefused(part) : null;
+    if (refused !== null) {
+      problems.push(`@${path} does not join the message: ${refused}.`);
       continue;
     }
     room -= size;

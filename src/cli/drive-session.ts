@@ -4,8 +4,17 @@
  */
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Agent, PawlError, type RunResult, type Session, type StartOptions, type Store } from "../index.js";
+import {
+  type Agent,
+  type Model,
+  PawlError,
+  type RunResult,
+  type Session,
+  type StartOptions,
+  type Store,
+} from "../index.js";
 import { detectSandbox } from "../tools/index.js";
+import type { ComposeOptions } from "./attachments.js";
 import { type ChosenModel, chooseForCommand } from "./choose-model.js";
 import { configurationInForce, type InForce } from "./configuration/in-force.js";
 import { exitCodes } from "./exit.js";
@@ -72,7 +81,8 @@ export type StartRun = (
   agent: Agent,
   canAsk: boolean,
   session: Session,
-  permissions: Permissions,
+  /** What holds for files that join a message. */
+  files: Pick<ComposeOptions, "mayReach" | "whyRefused">,
 ) => Promise<RunResult>;
 
 type StoreUse = {
@@ -141,7 +151,7 @@ export async function withSessionDriver(
             canAsk,
           },
           after,
-          (session) => start(agent, canAsk, session, permissions),
+          (session) => start(agent, canAsk, session, filesOf(permissions, chosen.model)),
         );
       },
     });
@@ -149,6 +159,10 @@ export async function withSessionDriver(
     for (const close of closing) await close();
     await store.close();
   }
+}
+
+function filesOf({ mayReach }: Permissions, { whyRefused }: Model): Pick<ComposeOptions, "mayReach" | "whyRefused"> {
+  return { mayReach, ...(whyRefused === undefined ? {} : { whyRefused }) };
 }
 
 async function chooseAndReportModel(

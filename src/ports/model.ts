@@ -3,6 +3,7 @@
  */
 
 import type {
+  FilePart,
   FinishReason,
   Json,
   Message,
@@ -279,6 +280,11 @@ export interface Model {
    * describes the file replaces a file that the model does not take.
    */
   readonly takesInResults?: (mediaType: string) => boolean;
+  /**
+   * Why the model's provider is known to refuse a file, in words; null if it is not known to. A request that has such a
+   * file fails, so whoever adds files to a message asks first.
+   */
+  readonly whyRefused?: (file: FilePart) => string | null;
   /**
    * Streams one answer. Once `signal` is aborted it ends early, without an error of its own.
    * One call is one request: a model must not retry. If the first delta is an `error` with an `unanswered` failure, the

@@ -2,10 +2,12 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createAnthropic } from "@ai-sdk/anthropic";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { composeMessage, dataPart, shownMessage } from "../../src/cli/attachments.js";
 import { codeBlocks } from "../../src/cli/conversation/code-blocks.js";
 import { fileNames, matchingNames, pathBeing } from "../../src/cli/conversation/file-names.js";
+import { fromAiSdk } from "../../src/models/index.js";
 import { addIgnoreRules, isIgnored } from "../../src/tools/ignore-rules.js";
 import { verifies } from "../verifies.js";
 
@@ -83,6 +85,18 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
       text,
       joined: ["The file src/a.ts, as it is now · 4 lines", "The file a name.txt, as it is now · 1 line", "pic.png"],
     });
+  });
+
+  test("brings no picture that the model's provider is known to refuse, and says why", () => {
+    const side = Buffer.from([0, 0, 0x23, 0x28]);
+    const huge = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1"), side, side]);
+    const root = folder({ "huge.png": huge, "a.txt": "x" });
+    const { whyRefused } = fromAiSdk(createAnthropic({ apiKey: "k" })("claude-sonnet-5-5"));
+    const { input, problems } = composeMessage("@huge.png @a.txt", { root, whyRefused });
+    expect(input).toHaveLength(2);
+    expect(problems).toEqual([
+      "@huge.png does not join the message: it has 9000 × 9000 pixels, and Anthropic takes 8000 × 8000.",
+    ]);
   });
 
   test("brings nothing from outside, nothing that is too large, and says so", () => {

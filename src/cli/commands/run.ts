@@ -38,8 +38,8 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
     const lastModel = known?.info?.model;
     return drive(
       { sessionId, root, after: known?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
-      (agent, canAsk, _, { mayReach }) => {
-        const { input, problems } = composeMessage(task, { root, mayReach, before: piped, named });
+      (agent, canAsk, _, files) => {
+        const { input, problems } = composeMessage(task, { root, ...files, before: piped, named });
         for (const problem of problems) terminal.err(`${terminal.style("yellow", visible(problem))}\n`);
         return agent.run(input, { sessionId, ...startOptions(options, canAsk) });
       },

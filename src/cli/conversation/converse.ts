@@ -119,6 +119,7 @@ async function talkOn(place: Place, first: SessionSummary | null, task: string):
       sessionId,
       root,
       mayReach: made.permissions.mayReach,
+      ...(chosen.model.whyRefused === undefined ? {} : { whyRefused: chosen.model.whyRefused }),
       redaction: place.terminal.redaction,
       by: userName(),
       columns: front.columns,

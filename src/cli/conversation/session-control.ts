@@ -11,6 +11,7 @@ import {
   type ApprovalDecision,
   isHeldHere,
   isHolderDead,
+  type Model,
   type RunResult,
   type Store,
   type StreamItem,
@@ -41,6 +42,8 @@ export type SessionParts = {
   readonly root: string;
   /** Whether a file may join a message. */
   readonly mayReach: Permissions["mayReach"];
+  /** Why the model's provider would refuse one. */
+  readonly whyRefused?: Model["whyRefused"];
   readonly redaction: Redaction;
   /** The person at the terminal, for the log. */
   readonly by: string;
@@ -88,7 +91,7 @@ const mostShown = 600;
 const sliceMs = 8;
 
 export function createSessionControl(parts: SessionParts): SessionControl {
-  const { agent, store, sessionId, root, mayReach, redaction, by, columns, onChange } = parts;
+  const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = parts;
   const session = agent.session(sessionId);
   const view = createView({ fileOf });
   const choices = createRunChoices(session, by);
@@ -202,7 +205,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
   let joining: readonly UserPart[] = [];
 
   function composed(text: string, named: string): readonly UserPart[] {
-    const { input, problems } = composeMessage(text, { root, mayReach, before: joining, named });
+    const { input, problems } = composeMessage(text, { root, mayReach, whyRefused, before: joining, named });
     joining = [];
     for (const problem of problems) say(wrappedNote(problem, columns(), "yellow"));
     return input;

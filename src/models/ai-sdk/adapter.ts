@@ -15,7 +15,7 @@ import {
   someText,
   wholeNumber,
 } from "../../check-options.js";
-import type { ProviderMetadata } from "../../core/data/message.js";
+import type { FilePart, ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { inNextTurn, startIdleTimer, warn } from "../../platform/process.js";
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
@@ -24,9 +24,11 @@ import { type CacheUse, createCacheUse } from "./cache-use.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
 import { toModelFailure } from "./failure.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
+import { pictureLimitsFor, whyRefused } from "./picture-limits.js";
 import { createPromptConverter, type PromptConverter } from "./prompt.js";
 import { findCacheDialect } from "./prompt-cache.js";
 import { providerSettings } from "./provider-settings.js";
+import { namingRefused } from "./refused-request.js";
 import { takesInResults } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
 
@@ -77,12 +79,19 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
   checkOptions("fromAiSdk()", optionRules, options);
   const dialect = findCacheDialect(languageModel);
   const cache = createCacheUse(dialect, options.promptCache);
-  const convert = createPromptConverter(languageModel, options.providerTools ?? [], options.providerOptions ?? {});
+  const limits = pictureLimitsFor(languageModel, options.contextWindow);
+  const convert = createPromptConverter(
+    languageModel,
+    options.providerTools ?? [],
+    options.providerOptions ?? {},
+    limits,
+  );
   return {
     id: options.id ?? `${languageModel.provider.split(".")[0]}/${languageModel.modelId}`,
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),
     ...(dialect !== null && options.promptCache !== "off" && { cachesPrompts: true }),
     takesInResults: options.takesInResults ?? takesInResults(languageModel),
+    ...(limits !== null && { whyRefused: (file: FilePart) => whyRefused(file, limits) }),
     stream: (request, signal) => stream({ model: languageModel, convert, cache }, request, signal),
   };
 }
@@ -152,16 +161,22 @@ async function* stream(
   if (signal.aborted) return;
   const { warnings } = providerSettings(request, model, request.tools.length > 0);
   for (const warning of warnings) warnOnce(model, warning);
-  const answer = createStreamReader([...warnings, ...cache.warnings()]);
+  const unsent = [...warnings, ...cache.warnings()];
+  const answer = createStreamReader(unsent);
+  let options: CallOptions | undefined;
   let reader: Opened | undefined;
   try {
-    reader = await open(model, convert(request, signal, cache.lifetimeFor(request)), signal);
+    options = convert(request, signal, cache.lifetimeFor(request), (warning) => {
+      unsent.push(warning);
+      warnOnce(model, warning);
+    });
+    reader = await open(model, options, signal);
   } catch (error) {
     if (signal.aborted) return;
     // The provider has not run the request, so it may be sent again within the attempt.
     if (cache.noteRefusal(request, error))
       yield { kind: "error", failure: { ...toModelFailure(error), unanswered: true } };
-    else yield* answer.end(error);
+    else for (const delta of answer.end(error)) yield namingRefused(delta, options);
     return;
   }
   if (reader === undefined) return;
@@ -175,7 +190,7 @@ async function* stream(
       if (answer.failing) stopWaiting ??= cancelLater(reader);
       const deltas = await readNext(reader, answer);
       if (signal.aborted) return;
-      for (const delta of deltas) yield delta;
+      for (const delta of deltas) yield namingRefused(delta, options);
     }
   } finally {
     signal.removeEventListener("abort", cancelOnAbort);

@@ -32,12 +32,22 @@ import type {
 import { withContainer } from "./container.js";
 import type { LanguageModel } from "./language-model.js";
 import { isObject } from "./part.js";
+import {
+  findRefusedPictures,
+  type PictureLimits,
+  pictureLimitsFor,
+  picturesIn,
+  trueMediaType,
+  warningsOf,
+  withoutPictures,
+} from "./picture-limits.js";
 import { findCacheDialect, hasCacheOptions, withPromptCache } from "./prompt-cache.js";
 import { abandonedCalls, type Converted, providerCallsIn, withoutCalls } from "./provider-calls.js";
 import { providerSettings } from "./provider-settings.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 import { settingsOf } from "./settings.js";
 import { toolCallIdsFor } from "./tool-call-ids.js";
+import { refusesAlternatives, withoutAlternatives } from "./tool-schema.js";
 
 /**
  * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
@@ -45,11 +55,15 @@ import { toolCallIdsFor } from "./tool-call-ids.js";
  */
 export const ownMetadata = "pawl";
 
-/** @param promptCache default: what the request says */
+/**
+ * @param promptCache default: what the request says
+ * @param warn called with each picture that is left out of the request, and why
+ */
 export type PromptConverter = (
   request: ModelRequest,
   signal: AbortSignal,
   promptCache?: ModelRequest["promptCache"] | "usual",
+  warn?: (warning: string) => void,
 ) => CallOptions;
 
 /** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
@@ -57,10 +71,12 @@ export function createPromptConverter(
   model: Pick<LanguageModel, "specificationVersion" | "provider" | "modelId">,
   providerTools: readonly ProviderTool[],
   defaults: ProviderMetadata,
+  limits: PictureLimits | null = pictureLimitsFor(model),
 ): PromptConverter {
   const version = model.specificationVersion;
   const dialect = findCacheDialect(model);
   const idOf = toolCallIdsFor(model);
+  const mayRelax = refusesAlternatives(model);
   let converted = new WeakMap<Message, Converted>();
   let toolIds: ToolIds = new Map();
   const convertedTools = new WeakMap<readonly ToolSpecification[], readonly (PromptTool | ProviderTool)[]>();
@@ -72,14 +88,33 @@ export function createPromptConverter(
         prompt: convertMessage(message, { version, idOf, toolIds }),
         provider: providerCallsIn(message),
         isMarked: dialect !== null && message.parts.some(hasMark),
+        pictures: limits === null ? [] : picturesIn(message),
       };
       converted.set(message, own);
     }
     return own;
   }
 
-  function promptOf({ systemPrompt, messages }: ModelRequest): { prompt: PromptMessage[]; isMarked: boolean } {
+  /** The messages as the provider takes them: without the pictures that it is known to refuse. */
+  function allConverted(messages: readonly Message[], warn: (warning: string) => void): readonly Converted[] {
     const all = messages.map(convertedOf);
+    const pictures = all.flatMap((one) => one.pictures);
+    if (limits === null || pictures.length === 0) return all;
+    const refused = findRefusedPictures(pictures, limits);
+    if (refused.size === 0) return all;
+    for (const warning of warningsOf(refused)) warn(warning);
+    return all.map((own, index) => {
+      const message = messages[index];
+      if (message === undefined || !own.pictures.some(({ part }) => refused.has(part))) return own;
+      return { ...own, prompt: convertMessage(withoutPictures(message, refused), { version, idOf, toolIds }) };
+    });
+  }
+
+  function promptOf(
+    { systemPrompt, messages }: ModelRequest,
+    warn: (warning: string) => void,
+  ): { prompt: PromptMessage[]; isMarked: boolean } {
+    const all = allConverted(messages, warn);
     const left = abandonedCalls(messages, all);
     const prompt: PromptMessage[] = [];
     let isMarked = false;
@@ -97,7 +132,10 @@ export function createPromptConverter(
     let tools = convertedTools.get(specifications);
     if (tools === undefined) {
       const names = new Set(specifications.map(({ name }) => name));
-      tools = [...specifications.map(convertTool), ...providerTools.filter(({ name }) => !names.has(name))];
+      tools = [
+        ...specifications.map((one) => convertTool(one, mayRelax)),
+        ...providerTools.filter(({ name }) => !names.has(name)),
+      ];
       convertedTools.set(specifications, tools);
     }
     return tools;
@@ -118,10 +156,10 @@ export function createPromptConverter(
     converted = new WeakMap();
   }
 
-  return (request, signal, promptCache = request.promptCache) => {
+  return (request, signal, promptCache = request.promptCache, warn = () => {}) => {
     const tools = toolsOf(request.tools);
     noteTools(tools);
-    const { prompt, isMarked } = promptOf(request);
+    const { prompt, isMarked } = promptOf(request, warn);
     const options = {
       prompt,
       ...(tools.length > 0 && { tools }),
@@ -141,14 +179,13 @@ function hasMark(part: UserPart | AssistantPart): boolean {
   return "providerMetadata" in part && hasCacheOptions(part.providerMetadata);
 }
 
-function convertTool(tool: ToolSpecification): PromptTool | ProviderTool {
-  const { name, description, inputSchema, provider, providerOptions, strict, inputExamples } = tool;
+function convertTool(tool: ToolSpecification, mayRelax: boolean): PromptTool | ProviderTool {
+  const { name, provider, providerOptions, strict, inputExamples } = tool;
   if (provider !== undefined) return { type: "provider", id: provider.id, name, args: provider.args };
   return {
     type: "function",
     name,
-    description,
-    inputSchema,
+    ...(mayRelax ? withoutAlternatives(tool) : { description: tool.description, inputSchema: tool.inputSchema }),
     ...(providerOptions !== undefined && { providerOptions }),
     ...(strict !== undefined && { strict }),
     ...(inputExamples !== undefined && { inputExamples: inputExamples.map((input) => ({ input })) }),
@@ -240,7 +277,7 @@ function convertReasoning(
 }
 
 function convertFile(part: FilePart, version: SpecificationVersion): PromptPart {
-  const common = { mediaType: part.mediaType, data: fileData(part.data, version), ...optionsOf(part) };
+  const common = { mediaType: trueMediaType(part), data: fileData(part.data, version), ...optionsOf(part) };
   if (version === "v4" && part.providerMetadata?.[ownMetadata]?.reasoning === true) {
     return { type: "reasoning-file", ...common };
   }
@@ -287,7 +324,8 @@ function convertContent(
   version: SpecificationVersion,
 ): PromptContent {
   if (part.type === "text") return { type: "text", text: part.text, ...optionsOf(part) };
-  const { mediaType, data } = part;
+  const { data } = part;
+  const mediaType = trueMediaType(part);
   if (version === "v4") {
     const filename = part.filename !== undefined ? { filename: part.filename } : {};
     return { type: "file", mediaType, data: fileData(data, version), ...filename, ...optionsOf(part) };

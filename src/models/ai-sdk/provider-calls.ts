@@ -6,6 +6,7 @@
  */
 import { type Message, openProviderCalls } from "../../core/data/message.js";
 import type { PromptMessage } from "./call-options.js";
+import type { Picture } from "./picture-limits.js";
 
 /** The calls of a message whose results are not in it, and the results of calls of earlier messages. */
 export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
@@ -16,6 +17,7 @@ export type Converted = {
   readonly provider: ProviderCalls | null;
   /** Whether its author marked it for the provider's prompt cache. */
   readonly isMarked: boolean;
+  readonly pictures: readonly Picture[];
 };
 
 export function providerCallsIn(message: Message): ProviderCalls | null {

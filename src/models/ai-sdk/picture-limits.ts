@@ -1,0 +1,206 @@
+/**
+ * Pictures that a provider is documented to refuse. A refused request is refused for ever, because each later request has
+ * the same pictures: so a text takes the place of such a picture, in the request only.
+ *
+ * 1. What is left out is the same for the same list of messages. With more messages, older pictures may follow.
+ * 2. Providers that are not in the table get what is in the log.
+ */
+import type { FilePart, Message } from "../../core/data/message.js";
+import { type PictureHeader, readPictureHeader } from "./picture-header.js";
+import type { ModelIdentity } from "./tool-call-ids.js";
+
+type PictureLimits = {
+  /** As a person knows it. */
+  readonly provider: string;
+  readonly mediaTypes: ReadonlySet<string>;
+  /** Characters of base64 in one picture. */
+  readonly maxCharacters?: number;
+  /** Pixels on a side. */
+  readonly maxSide?: number;
+  /** In a request with more pictures than `above`, each has at most `maxSide` pixels on a side. */
+  readonly many?: { readonly above: number; readonly maxSide: number };
+  readonly maxPictures: number;
+  /** Characters of base64 of all pictures in a request, with room left for its texts. */
+  readonly maxTotal: number;
+};
+
+const usualTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const googleTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]);
+
+const MiB = 1024 * 1024;
+
+/**
+ * https://platform.claude.com/docs/en/build-with-claude/vision#general-limits, and "image exceeds 5 MB maximum: … bytes >
+ * 5242880 bytes", which counts base64. Requests take 32 MB, less on other platforms.
+ */
+const claude = {
+  mediaTypes: usualTypes,
+  maxCharacters: 5 * MiB,
+  maxSide: 8_000,
+  many: { above: 20, maxSide: 2_000 },
+};
+
+type Row = { readonly appliesTo: (model: ModelIdentity) => boolean; readonly limits: PictureLimits };
+
+/** The first row that applies counts. */
+const table: readonly Row[] = [
+  {
+    appliesTo: ({ provider, modelId }) => /claude/i.test(modelId) && /bedrock|vertex/.test(provider),
+    limits: { ...claude, provider: "Claude on this platform", maxPictures: 100, maxTotal: 15 * MiB },
+  },
+  {
+    appliesTo: ({ provider, modelId }) => /(^|\.)anthropic\b/.test(provider) || /claude/i.test(modelId),
+    limits: { ...claude, provider: "Anthropic", maxPictures: 100, maxTotal: 28 * MiB },
+  },
+  {
+    // https://platform.openai.com/docs/guides/images-vision: 500 pictures and 50 MB of them in a request.
+    appliesTo: ({ provider }) => /^(openai|azure|azure-openai)\b/.test(provider) && !/compatible/.test(provider),
+    limits: { provider: "OpenAI", mediaTypes: usualTypes, maxPictures: 500, maxTotal: 50_000_000 },
+  },
+  {
+    // https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/image-understanding: 7 MB inline.
+    appliesTo: ({ provider }) => /^google\.vertex/.test(provider),
+    limits: {
+      provider: "Vertex AI",
+      mediaTypes: googleTypes,
+      maxCharacters: 7_000_000,
+      maxPictures: 3_000,
+      maxTotal: 19_000_000,
+    },
+  },
+  {
+    // https://ai.google.dev/gemini-api/docs/image-understanding: 20 MB inline in a request, 3,600 pictures.
+    appliesTo: ({ provider }) => /^google\b/.test(provider),
+    limits: { provider: "Gemini", mediaTypes: googleTypes, maxPictures: 3_600, maxTotal: 19_000_000 },
+  },
+];
+
+/** Tokens. Claude models with a larger window take more pictures. */
+const smallWindow = 200_000;
+
+/** @param contextWindow tokens, if known */
+export function pictureLimitsFor(model: ModelIdentity, contextWindow?: number): PictureLimits | null {
+  const limits = table.find(({ appliesTo }) => appliesTo(model))?.limits ?? null;
+  return limits?.provider === "Anthropic" && contextWindow !== undefined && contextWindow > smallWindow
+    ? { ...limits, maxPictures: 600 }
+    : limits;
+}
+
+export type { PictureLimits };
+
+/** A picture in a request, with its bytes. */
+export type Picture = { readonly part: FilePart; readonly characters: number; readonly header: PictureHeader | null };
+
+/** The pictures of a message in their order, also those in results of tools. */
+export function picturesIn({ parts }: Message): readonly Picture[] {
+  const found: Picture[] = [];
+  for (const part of parts) {
+    if (part.type === "file") addPicture(part, found);
+    else if (part.type === "tool_result" && part.output.type === "content")
+      for (const inner of part.output.parts) if (inner.type === "file") addPicture(inner, found);
+  }
+  return found;
+}
+
+function addPicture(part: FilePart, found: Picture[]): void {
+  const picture = pictureOf(part);
+  if (picture !== null) found.push(picture);
+}
+
+/** Null for what is no picture, and for one of which only the address is sent. */
+function pictureOf(part: FilePart): Picture | null {
+  if (!part.mediaType.startsWith("image/") || /^[a-z]+:/i.test(part.data.slice(0, 10))) return null;
+  return { part, characters: part.data.length, header: readPictureHeader(part.data) };
+}
+
+/** Why the provider is known to refuse a file, whatever else is in the request; null if it is not known to. */
+export function whyRefused(part: FilePart, limits: PictureLimits): string | null {
+  const picture = pictureOf(part);
+  return picture === null ? null : ownFault(picture, limits);
+}
+
+function ownFault({ part, characters, header }: Picture, limits: PictureLimits): string | null {
+  const { provider, mediaTypes, maxCharacters = Number.POSITIVE_INFINITY, maxSide } = limits;
+  const mediaType = header?.mediaType ?? part.mediaType;
+  if (!mediaTypes.has(mediaType))
+    return `${provider} takes no ${mediaType}, only ${[...mediaTypes].map((type) => type.slice(6)).join(", ")}`;
+  if (header === null && usualTypes.has(mediaType)) return `it is not a picture of the type ${mediaType}`;
+  if (characters > maxCharacters)
+    return `it has ${megabytes(characters)} MB as it is sent, and ${provider} takes ${megabytes(maxCharacters)} MB`;
+  const size = header?.size;
+  return size !== undefined && maxSide !== undefined && Math.max(size.width, size.height) > maxSide
+    ? `it has ${size.width} × ${size.height} pixels, and ${provider} takes ${maxSide} × ${maxSide}`
+    : null;
+}
+
+function megabytes(count: number): string {
+  return (count / 1_000_000).toFixed(1);
+}
+
+/** The pictures that cannot be sent together, each with the reason: of those, the oldest go. */
+export function findRefusedPictures(all: readonly Picture[], limits: PictureLimits): ReadonlyMap<FilePart, string> {
+  const refused = new Map<FilePart, string>();
+  const left: Picture[] = [];
+  for (const picture of all) {
+    const fault = ownFault(picture, limits);
+    if (fault === null) left.push(picture);
+    else refused.set(picture.part, fault);
+  }
+  const { provider, many, maxPictures, maxTotal } = limits;
+  let count = left.length;
+  let total = left.reduce((sum, { characters }) => sum + characters, 0);
+  const refuse = (picture: Picture, why: string) => {
+    if (refused.has(picture.part)) return;
+    refused.set(picture.part, why);
+    count -= 1;
+    total -= picture.characters;
+  };
+  for (const picture of left) {
+    if (many === undefined || count <= many.above) break;
+    const { width, height } = picture.header?.size ?? { width: 0, height: 0 };
+    if (Math.max(width, height) > many.maxSide)
+      refuse(
+        picture,
+        `it has ${width} × ${height} pixels, and of more than ${many.above} pictures ${provider} takes ${many.maxSide} × ${many.maxSide}`,
+      );
+  }
+  for (const picture of left) {
+    if (count > maxPictures) refuse(picture, `${provider} takes ${maxPictures} pictures in a request`);
+    else if (total > maxTotal) refuse(picture, `${provider} takes ${megabytes(maxTotal)} MB of pictures in a request`);
+    else break;
+  }
+  return refused;
+}
+
+/** The message with a text in the place of each of these pictures. */
+export function withoutPictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
+  const textFor = (part: FilePart) => ({ type: "text" as const, text: `[${leftOut(part, refused.get(part) ?? "")}]` });
+  const parts = message.parts.map((part) => {
+    if (part.type === "file") return refused.has(part) ? textFor(part) : part;
+    if (part.type !== "tool_result" || part.output.type !== "content") return part;
+    const inner = part.output.parts.map((one) => (one.type === "file" && refused.has(one) ? textFor(one) : one));
+    return { ...part, output: { ...part.output, parts: inner } };
+  });
+  return { ...message, parts } as Message;
+}
+
+/** For the model, and as a warning. */
+export function leftOut({ filename, mediaType }: FilePart, why: string): string {
+  return `The picture ${filename ?? `(${mediaType})`} was left out: ${why}.`;
+}
+
+/** One warning for each reason. It names the first picture only, so it stays the same when more follow. */
+export function warningsOf(refused: ReadonlyMap<FilePart, string>): readonly string[] {
+  const byReason = new Map<string, FilePart[]>();
+  for (const [part, why] of refused) byReason.set(why, [...(byReason.get(why) ?? []), part].slice(0, 2));
+  return [...byReason].flatMap(([why, [first, second]]) => {
+    if (first === undefined) return [];
+    if (second === undefined) return [leftOut(first, why)];
+    return [`Several pictures were left out, ${first.filename ?? `one of ${first.mediaType}`} first: ${why}.`];
+  });
+}
+
+/** The media type that the bytes have, if a name or a server says another one. */
+export function trueMediaType(part: FilePart): string {
+  return pictureOf(part)?.header?.mediaType ?? part.mediaType;
+}
