@@ -44,6 +44,7 @@ const rules: OptionTable<AnyTool> = {
   providerOptions: anObject,
   strict: trueOrFalse,
   inputExamples: aList,
+  defer: { takes: (value) => typeof value === "boolean" || value === "auto", wanted: 'true, false or "auto"' },
 };
 
 /** The names of other libraries for these. */

@@ -603,6 +603,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-18#page",
   "SEC-5#server",
   "COST-4",
+  "COST-5",
   "COST-6",
 ]);
 

@@ -256,8 +256,8 @@ export async function missingTools({
 
 const unsettled: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
 
-/** Every agent with tools has these. */
-const outputTools = ["read_output", "search_output"];
+/** Every agent with tools has the first two, and one with deferred tools the others. */
+const outputTools = ["read_output", "search_output", "find_tools", "call_tool"];
 
 /** The options that give the tools that are not always there. */
 const waysToGive: { readonly [tool: string]: string } = {

@@ -299,7 +299,8 @@ function showCall(state: RenderState, event: EventNamed<"tool_call">, options: R
   if (state.calls.size > 0) state.isParallel = true;
   state.calls.set(callKey, { input });
   writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
-  if (repair !== undefined) writeLine(state, options.style("dim", `  ${repairNote(name, repair)}`));
+  if (repair !== undefined && repair.by !== "call_tool")
+    writeLine(state, options.style("dim", `  ${repairNote(name, repair)}`));
 }
 
 function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {

@@ -260,6 +260,12 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly providerOptions?: ProviderMetadata;
   /** Whether the provider should force inputs to fit the schema, if it can. Default: the provider decides. */
   readonly strict?: boolean;
+  /**
+   * If true, requests do not have the tool: the model finds it with `find_tools`, and calls it through `call_tool`. All else is as
+   * for any tool. "auto": only if the tools with "auto" together take more than a tenth of the model's context window. Default:
+   * false.
+   */
+  readonly defer?: boolean | "auto";
   /** Inputs that show a model how the tool is called. Plain JSON. Models of providers without such examples are not sent them. */
   readonly inputExamples?: readonly Json[];
   /** Called with the model's text if the arguments are not JSON. */

@@ -211,7 +211,7 @@ function showEvent(fold: Fold, event: PublicEvent, columns: number, now: number)
         wasAsked: false,
         result: "",
       });
-      if (event.repair !== undefined)
+      if (event.repair !== undefined && event.repair.by !== "call_tool")
         write(fold, "note", wrappedNote(repairNote(event.name, event.repair), columns, "dim"));
       break;
     case "tool_result":

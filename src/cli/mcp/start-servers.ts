@@ -160,7 +160,7 @@ export async function connect(
   const placed = filled.type === "stdio" ? { ...filled, cwd: resolve(root, filled.cwd ?? ".") } : filled;
   try {
     // The permission rules alone decide which calls ask.
-    return await connectMcpServer({ name, transport: placed, trust: "all", ...more });
+    return await connectMcpServer({ name, transport: placed, trust: "all", defer: "auto", ...more });
   } catch (error) {
     if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
     const message = `MCP servers need the package ${package_}. Install it: ${installCommand(package_)}`;

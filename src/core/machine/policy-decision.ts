@@ -7,8 +7,11 @@ import type { CallPolicy } from "./state.js";
 
 /** How a call that could not be used was repaired: what was wrong with it, and the tool that is called instead. */
 export type Repair = {
-  /** `input`: the arguments were fitted to the schema of a tool with `lenientInput`. */
-  readonly by: "near_name" | "json" | "input" | "custom";
+  /**
+   * `input`: the arguments were fitted to the schema of a tool with `lenientInput`. `call_tool`: nothing was wrong; the model
+   * called a deferred tool through `call_tool`, as it should.
+   */
+  readonly by: "near_name" | "json" | "input" | "custom" | "call_tool";
   /** What was wrong with the call. */
   readonly problem: string;
   /** The tool that is called instead, if it is another one. */

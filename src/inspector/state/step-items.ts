@@ -129,7 +129,10 @@ function callChange(event: PublicEvent): CallChange | null {
       return of((item) => ({
         ...item,
         input: event.input,
-        repaired: event.repair === undefined ? null : (event.repair.changes?.join(", ") ?? event.repair.problem),
+        repaired:
+          event.repair === undefined || event.repair.by === "call_tool"
+            ? null
+            : (event.repair.changes?.join(", ") ?? event.repair.problem),
       }));
     case "child_started":
       return of((item) => ({ ...item, childId: event.childId, childSince: event.at }));

@@ -28,6 +28,7 @@ import type { Hooks } from "./compile-hooks.js";
 import type { ConditionalHandoff } from "./handoffs.js";
 import type { LocalRunStates } from "./local-run-options.js";
 import type { CompiledConditions } from "./stop-conditions.js";
+import { deferredAmong, type SearchRoom, searchToolsFor } from "./tool-search.js";
 
 export type CompiledAgent = {
   readonly name: string;
@@ -39,6 +40,8 @@ export type CompiledAgent = {
   readonly systemPrompt?: string;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];
+  /** Whether some of its tools are not among the specifications: the model finds them. */
+  readonly hasDeferredTools: boolean;
   /** Those that are offered while no output was cut: without the tools that read the rest of one. */
   readonly specificationsAtFirst: readonly ToolSpecification[];
   readonly limits: RunLimits;
@@ -114,19 +117,29 @@ export function checkAddress(address: string | undefined): string | undefined {
 
 /**
  * @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name.
+ * @param room what deferred tools depend on
  */
 export function compileTools(
   tools: Tools,
   handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
-): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst"> {
-  const own = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
+  room: SearchRoom,
+): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst" | "hasDeferredTools"> {
+  const own = new Map(normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]));
+  const deferred = deferredAmong(own, room);
+  if (deferred.size > 0) for (const one of searchToolsFor(deferred, own, room)) own.set(one.tool.name, one);
   const compiled = new Map(own);
   if (own.size > 0) for (const tool of builtIn) if (!own.has(tool.name)) compiled.set(tool.name, compileTool(tool));
-  const specificationsOf = (some: typeof own) => freeze([...some.values()].map((one) => one.specification));
+  const specificationsOf = (some: typeof own) =>
+    freeze([...some.values()].filter(({ tool }) => !deferred.has(tool.name)).map((one) => one.specification));
   const specifications = specificationsOf(compiled);
   const isSame = compiled.size === own.size;
-  return { tools: compiled, specifications, specificationsAtFirst: isSame ? specifications : specificationsOf(own) };
+  return {
+    tools: compiled,
+    specifications,
+    specificationsAtFirst: isSame ? specifications : specificationsOf(own),
+    hasDeferredTools: deferred.size > 0,
+  };
 }
 
 /** What the lease holder fills in for a message whose sender has no agent. */

@@ -30,6 +30,7 @@ import { makeRandomId, systemClock } from "../lib/clock.js";
 import { checkedStore } from "../log/checked-store.js";
 import { compileModels } from "../model/models.js";
 import { compileListeners } from "../observers/listeners.js";
+import { toolSearchIn } from "../tools/ai-sdk-tool-search.js";
 import { listTools } from "../tools/compile-tools.js";
 import type { AgentOptions } from "./agent-options.js";
 
@@ -88,6 +89,11 @@ export function compileParts<ModelLike>(
     [...listTools(tools), ...ofSources],
     handoffTools(options.handoffs ?? []),
     outputToolsOf(options, services, surroundings.createOutputTools),
+    {
+      windowTokens: compaction.budgetOf(called.models[0].model).tokens,
+      tokens: services.tokens,
+      search: toolSearchIn(tools),
+    },
   );
   const childObservers = (options.observers ?? []).filter(({ children }) => children === true);
   const family = familyOf(compiled.tools, link, { ...shared, childObservers }, surroundings.parent);

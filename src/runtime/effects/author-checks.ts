@@ -18,6 +18,7 @@ import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import type { SettledCall } from "../lib/time-limit.js";
+import { realCall } from "../tools/call-tool.js";
 import type { EffectContext } from "../work/effect-context.js";
 import type { FoundList } from "../work/message-lists.js";
 import { permissionContext, sentMessages } from "./permission-context.js";
@@ -118,11 +119,11 @@ function permissionOf(
   cancellation: Cancellation,
   sent: FoundList | null,
 ): MaybePromise<SettledCall> {
-  const { canExecuteTool } = context.parts;
+  const { canExecuteTool, hasDeferredTools } = context.parts;
   if (canExecuteTool === undefined) return allowed;
   const request: PermissionRequest = {
     callKey: record.callKey,
-    toolCall: freeze(record.part),
+    toolCall: freeze(realCall(record.part, hasDeferredTools)),
     tool: { name: tool.name, readOnly: tool.readOnly === true },
     input: freeze(record.input),
   };

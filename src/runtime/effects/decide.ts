@@ -7,6 +7,7 @@
  */
 
 import type { Json } from "../../core/data/message.js";
+import { nearestName } from "../../core/data/nearest-name.js";
 import type { EventBody, HookRecord, PolicyDecision } from "../../core/machine/event.js";
 import { type Call, type CallPolicy, callOf, type Recover } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
@@ -61,8 +62,7 @@ export function* decide(
   const { record = given, name = call.name } = mended ?? {};
   const compiled = offered(name);
   if (compiled === undefined) {
-    const names = [...context.parts.tools.keys()].filter((one) => isActive(one, context));
-    return settle({ verdict: "reject", message: unknownToolAmong(name, names) }, mended);
+    return settle({ verdict: "reject", message: unknownToolAmong(name, knownNames(name, context)) }, mended);
   }
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
@@ -111,6 +111,16 @@ type Deciding = Extract<Call, { status: "deciding" }>;
 function isActive(name: string, { transcript }: EffectContext): boolean {
   const { run } = transcript;
   return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
+}
+
+/** The names that a model is told of instead of an unknown one. Deferred tools are too many: of them, only the nearest. */
+function knownNames(unknown: string, context: EffectContext): readonly string[] {
+  const { tools, specifications, hasDeferredTools } = context.parts;
+  const active = [...tools.keys()].filter((name) => isActive(name, context));
+  if (!hasDeferredTools) return active;
+  const offered = new Set(specifications.map(({ name }) => name));
+  const nearest = nearestName(unknown, active);
+  return active.filter((name) => offered.has(name) || name === nearest);
 }
 
 /** Hooks do not see arguments that no tool will see. */

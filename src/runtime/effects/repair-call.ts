@@ -22,6 +22,7 @@ import { mostInputBytes } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, type Waiting, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
+import { callToolName, innerCallOf, realCall } from "../tools/call-tool.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { fitInput } from "../tools/fit-input.js";
 import type { EffectContext } from "../work/effect-context.js";
@@ -48,12 +49,25 @@ export function repairCall(
   cancellation: Cancellation,
 ): Waiting<Mended> {
   const repairToolCall = authorsRepair(context);
-  const plain: Mended = { name: record.part.name, record, records: noRecords };
+  const plain = unwrapped({ name: record.part.name, record, records: noRecords }, context);
   if (repairToolCall === null || record.part.approvalId !== undefined) return wait(plain);
   const first = offered(plain.name);
   if (first !== undefined && !isUnparsed(first, record) && repairToolCall === undefined)
     return wait(withFittedInput(plain, offered));
   return mend(plain, repairToolCall, offered, context, cancellation);
+}
+
+/** A call of `call_tool` becomes the call that it stands for, also where calls are not repaired: nothing is wrong with it. */
+function unwrapped(call: Mended, { parts }: EffectContext): Mended {
+  if (call.name !== callToolName || !parts.hasDeferredTools) return call;
+  const { input, invalid } = call.record.part;
+  const text = invalid === undefined ? undefined : mendJson(rawTextOf(input) ?? "");
+  const mended = text === undefined ? undefined : parseJson(text);
+  const inner = innerCallOf(mended?.ok === true ? mended.value : (input as Json));
+  if (inner === null) return call;
+  const { name } = inner;
+  const repair: Repair = { by: "call_tool", problem: invalid ?? "Called through call_tool", name };
+  return { ...call, name, record: { ...withInput(call.record, inner.input), tool: name }, repair };
 }
 
 function* mend(
@@ -123,8 +137,8 @@ function withFittedInput(call: Mended, offered: Offered): Mended {
   const { input, changes } = fitted;
   const problem = "The arguments did not fit the tool's schema";
   const repair: Repair =
-    call.repair === undefined
-      ? { by: "input", problem, changes }
+    call.repair === undefined || call.repair.by === "call_tool"
+      ? { ...call.repair, by: "input", problem, changes }
       : { ...call.repair, problem: `${call.repair.problem}; ${problem}`, changes };
   return { ...call, record: withInput(call.record, input), repair };
 }
@@ -153,11 +167,11 @@ function* askAuthor(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Mended> {
-  const { repairToolCall, clock } = context.parts;
+  const { repairToolCall, clock, hasDeferredTools } = context.parts;
   if (repairToolCall === undefined || repairToolCall === null) return call;
   const specification = offered(call.name)?.specification;
   const request: RepairRequest = {
-    call: call.record.part,
+    call: realCall(call.record.part, hasDeferredTools),
     problem,
     ...(specification === undefined ? {} : { specification }),
   };

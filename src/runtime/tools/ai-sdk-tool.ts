@@ -35,6 +35,8 @@ export type AiSdkTool = {
   readonly strict?: unknown;
   /** Inputs that show how the tool is called, each as `{ input }`. */
   readonly inputExamples?: unknown;
+  /** Whether the tool is deferred, as by `defer: true` (version 7). */
+  readonly deferLoading?: unknown;
   /** The schema of the context that `execute` gets (version 7). The agent's `deps` are checked by it at each call. */
   readonly contextSchema?: unknown;
 };
@@ -157,10 +159,11 @@ function descriptionOf(name: string, aiTool: AiSdkTool): string {
 }
 
 /** Checked when the agent is made, as fields of every tool. */
-function sentWith({ providerOptions, strict, inputExamples }: AiSdkTool): Partial<Tool> {
+function sentWith({ providerOptions, strict, inputExamples, deferLoading }: AiSdkTool): Partial<Tool> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderMetadata }),
     ...(strict === undefined ? {} : { strict: strict as boolean }),
+    ...(deferLoading === true ? { defer: true } : {}),
     ...(Array.isArray(inputExamples) ? { inputExamples: inputExamples.map((example) => example?.input) } : {}),
   };
 }

@@ -7,6 +7,7 @@ import { PawlError } from "../../errors.js";
 import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { type AiSdkTool, fromAiSdkTool } from "./ai-sdk-tool.js";
+import { isToolSearch } from "./ai-sdk-tool-search.js";
 import { type CompiledInput, compileInput } from "./schema.js";
 import { normaliseJson } from "./to-json.js";
 
@@ -78,7 +79,8 @@ function providerOf(provider: AnyTool["provider"]): Pick<ToolSpecification, "pro
 /** @throws PawlError `bad_configuration` if a tool has no name, or a name that differs from its key */
 export function listTools(tools: Tools): readonly AnyTool[] {
   if (isList(tools)) return tools.map(checkListed);
-  return Object.entries(tools).map(([name, tool]) => {
+  return Object.entries(tools).flatMap(([name, tool]) => {
+    if (isToolSearch(tool)) return [];
     if ("inputSchema" in tool) return fromAiSdkTool(name, tool);
     if (tool.name !== name)
       throw new PawlError(

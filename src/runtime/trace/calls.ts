@@ -110,7 +110,8 @@ export function seeCallEvents(
       call.waiting ??= { for: event.why === "external" ? "external" : "person", since: event.at };
     else if (event.type === "approval_answered") endWait(call, event.at, event.by ?? event.overruled?.by);
     else if (event.type === "tool_call") {
-      if (event.repair !== undefined) call.repair = repairIn(event.repair, redact);
+      if (event.repair?.by === "call_tool") call.name = event.name;
+      else if (event.repair !== undefined) call.repair = repairIn(event.repair, redact);
       if (content !== null) call.input = content.json(event.input);
     } else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
   }

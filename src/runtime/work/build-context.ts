@@ -10,6 +10,7 @@ import type { ShownMessages } from "../../core/transcript/message-references.js"
 import { inputNext, shownNext } from "../../core/transcript/shown-next.js";
 import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
+import { foundToolsHint } from "../agent/tool-search.js";
 import { textOfError } from "../lib/error-text.js";
 import type { EffectContext } from "./effect-context.js";
 import { sourcesOf } from "./loaded-sources.js";
@@ -123,7 +124,9 @@ export function runDataOf({ runId, startedAt }: Preparing, { sessionId, parts }:
 function hintsOf({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
-  if (purpose !== "step" || parts.context.hints.length === 0) return { hints, records };
+  if (purpose !== "step") return { hints, records };
+  const found = parts.hasDeferredTools && transcript.compaction !== null ? foundToolsHint(transcript.data) : undefined;
+  if (found !== undefined) hints.push(found);
   const session = Object.freeze({ data: transcript.data });
   for (const { name, text } of parts.context.hints) {
     try {

@@ -80,6 +80,11 @@ export type McpServerOptions = {
   readonly pins?: McpPins;
   /** Use only these tools, by the server's names for them. Default: all. */
   readonly tools?: readonly string[];
+  /**
+   * Whether requests leave its tools out, and the model finds them: the `defer` of each tool. "auto": if the tools of all
+   * servers with "auto" together take more than a tenth of the model's context window. Default: false.
+   */
+  readonly defer?: boolean | "auto";
   /** Milliseconds that the server may be silent during a call. Progress that it reports counts. Default: 60,000. */
   readonly timeoutMs?: number;
   /**
@@ -102,6 +107,7 @@ const serverRules: OptionTable<McpServerOptions> = {
   protocol: oneOf("2025-11-25", "2026-07-28", "auto"),
   pins: anObject,
   tools: aList,
+  defer: { takes: (value) => typeof value === "boolean" || value === "auto", wanted: 'true, false or "auto"' },
   timeoutMs: timeLimit,
   answerTimeoutMs: timeLimit,
   connectTimeoutMs: timeLimit,

@@ -92,7 +92,7 @@ function hashesOf(tools: readonly Listed[]): McpPins["tools"] {
 
 function toolOf(
   listed: Listed,
-  { name: server, trust = "ask", answerTimeoutMs }: McpServerOptions,
+  { name: server, trust = "ask", answerTimeoutMs, defer }: McpServerOptions,
   connection: Connection,
   isChanged: (listed: Listed) => boolean,
 ): Tool {
@@ -105,6 +105,7 @@ function toolOf(
     input: inputSchema,
     readOnly,
     needsApproval: () => alwaysAsks || isChanged(listed),
+    ...(defer === undefined ? {} : { defer }),
     ...(connection.asksBetweenRequests() ? { durable: true } : {}),
     execute: (input, context) => {
       const send: Send = (continued, signal) => connection.call({ name, input, continued, signal, context });

@@ -1,0 +1,31 @@
+/**
+ * `toolSearch()` of AI SDK 7. Outside the AI SDK it does nothing itself: `find_tools` takes its place, with its settings.
+ */
+
+/** The settings of a `toolSearch()`. */
+export type AiSdkToolSearch = {
+  /** Gives the names of matching tools, best first. */
+  readonly search?: (options: { readonly query: string; readonly tools: readonly FoundTool[] }) => unknown;
+  readonly maxResults?: number;
+};
+
+type FoundTool = { readonly name: string; readonly description: string };
+
+const marker = Symbol.for("vercel.ai.toolSearch");
+const searchKey = Symbol.for("vercel.ai.toolSearch.search");
+const maxResultsKey = Symbol.for("vercel.ai.toolSearch.maxResults");
+
+export function isToolSearch(tool: object): boolean {
+  return (tool as { readonly [key: symbol]: unknown })[marker] === true;
+}
+
+/** The first in a record of tools. */
+export function toolSearchIn(tools: object): AiSdkToolSearch | undefined {
+  const found = Object.values(tools).find((tool) => typeof tool === "object" && tool !== null && isToolSearch(tool));
+  if (found === undefined) return undefined;
+  const { [searchKey]: search, [maxResultsKey]: maxResults } = found as { readonly [key: symbol]: unknown };
+  return {
+    ...(typeof search === "function" ? { search: search as NonNullable<AiSdkToolSearch["search"]> } : {}),
+    ...(Number.isSafeInteger(maxResults) ? { maxResults: maxResults as number } : {}),
+  };
+}

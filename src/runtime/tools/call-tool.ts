@@ -1,0 +1,25 @@
+/**
+ * The call that a call of `call_tool` stands for.
+ */
+import { parseJson } from "../../core/data/json.js";
+import type { Json, ToolCallPart } from "../../core/data/message.js";
+
+export const findToolsName = "find_tools";
+export const callToolName = "call_tool";
+
+export type InnerCall = { readonly name: string; readonly input: Json };
+
+/** Null if the input names no tool. Small models write the inner input as a string of JSON. */
+export function innerCallOf(input: Json): InnerCall | null {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
+  const { name, input: inner = {} } = input as { readonly [key: string]: Json };
+  if (typeof name !== "string" || name === "") return null;
+  const parsed = typeof inner === "string" ? parseJson(inner) : undefined;
+  return { name, input: parsed?.ok === true ? parsed.value : inner };
+}
+
+/** The call as authors' code is shown it: a rule about a tool's name must not be passed by way of `call_tool`. */
+export function realCall(part: ToolCallPart, hasDeferredTools: boolean): ToolCallPart {
+  const inner = hasDeferredTools && part.name === callToolName ? innerCallOf(part.input as Json) : null;
+  return inner === null ? part : { ...part, ...inner };
+}
