@@ -152,14 +152,22 @@ export type ToolCallSubject = {
 
 /** The result of a tool call. */
 export type ToolResultSubject = {
+  /** The key of the call; of a call that the provider ran, its `toolCallId`. */
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
+  /** What the call was made with; null if that is not known any more. */
   readonly input: Json;
   /** The tool's whole output, before it is cut for the model or stored. */
   readonly output: ToolOutput;
   readonly isError: boolean;
+  /** 0 if `source` is not "tool". */
   readonly durationMs: number;
+  /**
+   * What gave the result: a tool that runs here; the model's provider, which ran the call itself (the deltas of the answer
+   * have shown the result before); or the agent behind a tool.
+   */
+  readonly source: "tool" | "provider" | "agent";
 };
 
 /** A step whose calls have their results. */
@@ -248,7 +256,8 @@ export type Hook = {
     Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string }
   >;
   /**
-   * Called after execution, also if the tool failed. A returned `output` replaces the tool's output, even if undefined.
+   * Called after execution, also if the tool failed, and for results of the provider and of agents behind tools. A returned
+   * `output` replaces the tool's output, even if undefined.
    */
   readonly afterToolCall?: Call<ToolResultSubject, Nothing | { readonly output: unknown }>;
   /** Called when all calls of a step have their results. */

@@ -15,15 +15,13 @@ import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Call, callOf, type State } from "../../core/machine/state.js";
 import { toolOf } from "../../core/transcript/results.js";
 import { askPermission, type PlainPermission } from "../effects/author-checks.js";
-import { abort, type Cancellation, createCancellation } from "../lib/cancellation.js";
-import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
-import { type Closing, closingOf } from "../log/closing.js";
+import { abort, type Cancellation } from "../lib/cancellation.js";
+import type { Coroutine } from "../lib/coroutine.js";
 import type { EffectContext } from "../work/effect-context.js";
-import type { ApprovalCheck, Driver } from "./driver-parts.js";
-import { withoutAgent, workIn } from "./work-in.js";
+import type { MessageChange, MessageCheck } from "./driver-parts.js";
 
 /** Why an approval does not count. */
-export type Denial = {
+type Denial = {
   readonly permission: Extract<PlainPermission, { readonly verdict: "deny" }>;
   /** The failure of the check itself, if that is why. */
   readonly records: readonly HookRecord[];
@@ -35,34 +33,14 @@ export function approvedCall({ body }: InboxMessage): string | undefined {
   return body.answer.type === "approve" || body.answer.type === "rerun" ? body.callKey : undefined;
 }
 
-/**
- * Asks about the input that was approved, then lets `take` commit the message. The check may answer at once. If a commit is
- * under way, it may be the one that asks the question, so the check comes after it.
- */
-export function takeApproval(
-  driver: Driver,
+/** Asks about the input that was approved. Undefined: the approval counts. */
+export function* checkApproval(
   callKey: string,
-  { take, close }: { readonly take: (denial?: Denial) => Promise<boolean>; readonly close: (why: Closing) => void },
-): Promise<boolean> {
-  const cancellation = createCancellation();
-  const check = (): MaybePromise<Denial | undefined> => {
-    const work = workIn(driver, driver.state);
-    if (work === null) close(withoutAgent(driver));
-    return work === null || driver.closed ? undefined : runCoroutine(denialOf(callKey, work, cancellation));
-  };
-  const checked = driver.flushing === null ? check() : driver.flushing.then(check);
-  if (!(checked instanceof Promise)) return take(checked);
-  let taken: Promise<boolean> = Promise.resolve(false);
-  const done = checked.then(
-    (denial) => {
-      driver.checks?.delete(callKey);
-      if (driver.checks?.size === 0) driver.checks = null;
-      taken = take(denial);
-    },
-    (error) => close(closingOf(error)),
-  );
-  driver.checks = (driver.checks ?? new Map()).set(callKey, { cancellation, done });
-  return done.then(() => taken);
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<MessageChange | undefined> {
+  const denial = yield* denialOf(callKey, context, cancellation);
+  return denial && { events: (given, state) => overrule(given, denial, state) };
 }
 
 function* denialOf(callKey: string, context: EffectContext, cancellation: Cancellation): Coroutine<Denial | undefined> {
@@ -81,7 +59,7 @@ function askingCall(state: State, callKey: string): Asking | undefined {
 }
 
 /** Puts the denial in the place of the approval. */
-export function overrule(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
+function overrule(events: readonly EventBody[], denial: Denial, state: State): readonly EventBody[] {
   return events.flatMap((event) => (event.type === "answered" ? denied(event, denial, state) : [event]));
 }
 
@@ -103,7 +81,7 @@ function denied(
 }
 
 /** Ends the wait for checks of calls that no longer ask. */
-export function cancelChecks(checks: ReadonlyMap<string, ApprovalCheck>, state: State): void {
+export function cancelChecks(checks: ReadonlyMap<string, MessageCheck>, state: State): void {
   for (const [callKey, { cancellation }] of checks)
     if (askingCall(state, callKey) === undefined) abort(cancellation, noLongerAsked);
 }

@@ -3,6 +3,7 @@
  */
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { State } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -42,8 +43,8 @@ export type Driver = Omit<DriverOptions, "keeper"> &
     readonly recorder: Recorder;
     /** The effects in flight, by key. */
     readonly jobs: Map<string, Job>;
-    /** Permission checks of approvals that are under way, by call key. Null if there are none. */
-    checks: Map<string, ApprovalCheck> | null;
+    /** Checks of messages that are under way, by call key. Null if there are none. */
+    checks: Map<string, MessageCheck> | null;
     /** The effects that a state wants, computed once per state. */
     wanted: { readonly in: State; readonly effects: readonly Effect[] };
     pending: PendingCommit[];
@@ -67,9 +68,17 @@ export type Job = {
   isLetGo?: true;
 };
 
-/** A permission check of an approval that is under way. */
-export type ApprovalCheck = {
+/** The check of a message that is under way. */
+export type MessageCheck = {
   readonly cancellation: Cancellation;
-  /** Resolves when the approval is about to be committed. */
+  /** Resolves when the message is about to be committed. */
   readonly done: Promise<void>;
+};
+
+/** What the check of a message made of it. */
+export type MessageChange = {
+  /** The message that is taken in its place. */
+  readonly message?: InboxMessage;
+  /** The events that are committed in place of those that the message gives. */
+  readonly events: (given: readonly EventBody[], state: State) => readonly EventBody[];
 };

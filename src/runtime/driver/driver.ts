@@ -41,11 +41,12 @@ import { isAnswer, isImmediate, perform } from "../effects/perform.js";
 import { abort, createCancellation } from "../lib/cancellation.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import { abortReason, closingError } from "./abort-reason.js";
-import { approvedCall, cancelChecks, type Denial, overrule, takeApproval } from "./approval-checks.js";
+import { cancelChecks } from "./approval-checks.js";
 import { type AllIds, type Events, type Ids, idsOf, noIds, type PendingCommit } from "./batch.js";
+import { takeChecked } from "./check-message.js";
 import { commit, type WriteResult } from "./committer.js";
 import { createDraft, type Draft } from "./draft-commit.js";
-import type { Driver, DriverOptions, Job } from "./driver-parts.js";
+import type { Driver, DriverOptions, Job, MessageChange } from "./driver-parts.js";
 import { beginLook, endLook, noLooks, noteConsumed, takeFresh } from "./inbox-looks.js";
 import { holdOf } from "./lease-keeper.js";
 import { readInbox } from "./read-inbox.js";
@@ -301,22 +302,19 @@ export async function wake(driver: Driver): Promise<boolean> {
 /** Commits messages of the inbox, each once. */
 export async function takeMessages(driver: Driver, messages: readonly InboxMessage[]): Promise<void> {
   await Promise.all(
-    takeFresh(driver, messages).map((one) => {
-      const callKey = approvedCall(one);
-      if (callKey === undefined) return takeMessage(driver, one);
-      const then = {
-        take: (denial?: Denial) => takeMessage(driver, one, denial),
-        close: (why: Closing) => close(driver, why),
-      };
-      return takeApproval(driver, callKey, then);
-    }),
+    takeFresh(driver, messages).map((one) =>
+      takeChecked(driver, one, {
+        take: (change) => takeMessage(driver, one, change),
+        close: (why) => close(driver, why),
+      }),
+    ),
   );
 }
 
-function takeMessage(driver: Driver, message: InboxMessage, denial?: Denial): Promise<boolean> {
+function takeMessage(driver: Driver, message: InboxMessage, change?: MessageChange): Promise<boolean> {
   const events = (state: State) => {
-    const given = eventsOf(message, state, holderDefaults(driver.parts, state));
-    return denial === undefined ? given : overrule(given, denial, state);
+    const given = eventsOf(change?.message ?? message, state, holderDefaults(driver.parts, state));
+    return change === undefined ? given : change.events(given, state);
   };
   return dispatch(driver, events, { consume: message.id });
 }

@@ -24,6 +24,7 @@ import { continuedText } from "../../core/transcript/run-record.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
 import { callAfterAttempt, type SettledAttempt } from "../hooks/model-hooks.js";
+import { callForProviderResults } from "../hooks/provider-results.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { endOf, messageOf } from "../model/assembled-message.js";
 import { cutOffText } from "../model/cut-off-text.js";
@@ -87,7 +88,8 @@ export async function callModel(
   };
   const event = settle(effect, assembly, timing, context);
   const settled = beside === null ? event : judged(event, verdict, beside, assembly, context);
-  return callAfterAttempt(settled, context, cancellation);
+  const seen = callForProviderResults(settled, context, mostMessageBytes);
+  return callAfterAttempt(seen instanceof Promise ? await seen : seen, context, cancellation);
 }
 
 /** The attempt as the hooks beside it leave it: an answer that they did not let pass does not count. */

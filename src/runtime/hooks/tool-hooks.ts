@@ -87,7 +87,26 @@ export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   context: EffectContext,
 ): Waiting<AfterToolCall<Outcome>> {
   if (context.parts.hooks.afterToolCall.length === 0) return wait({ records: noHooks.records, ...outcome });
-  return askAfter(outcome, afterToolCall(outcome, record, durationMs), context);
+  return callAfterResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
+}
+
+/** The same for a result that no tool of this process gave. */
+export function callAfterResult<Outcome extends FinalToolOutcome>(
+  outcome: Outcome,
+  call: FinishedCall,
+  context: EffectContext,
+): Waiting<AfterToolCall<Outcome>> {
+  return askAfter(outcome, afterToolCall(outcome, call), context);
+}
+
+/** What a hook is told of a call besides its result. */
+export type FinishedCall = Omit<ToolResultSubject, "output" | "isError">;
+
+export function callOf(
+  record: Pick<CallRecord, "callKey" | "part" | "tool" | "input">,
+): Pick<FinishedCall, "callKey" | "toolCallId" | "name" | "input"> {
+  const { callKey, part, input } = record;
+  return { callKey, toolCallId: part.toolCallId, name: toolOf(record), input };
 }
 
 function* askAfter<Outcome extends FinalToolOutcome>(
@@ -101,20 +120,11 @@ function* askAfter<Outcome extends FinalToolOutcome>(
   return { records, ...outcome, outcome: "error", isFinalText: false, output: { type: "text", text: withheld } };
 }
 
-function afterToolCall({ outcome, output }: ToolOutcome, record: CallRecord, durationMs: number): HookCall<ToolOutput> {
-  const { callKey, part, input } = record;
+function afterToolCall({ outcome, output }: ToolOutcome, call: FinishedCall): HookCall<ToolOutput> {
   return {
     point: "afterToolCall",
     initial: output,
-    subjectOf: (present): ToolResultSubject => ({
-      callKey,
-      toolCallId: part.toolCallId,
-      name: toolOf(record),
-      input,
-      output: present,
-      isError: outcome === "error",
-      durationMs,
-    }),
+    subjectOf: (present): ToolResultSubject => ({ ...call, output: present, isError: outcome === "error" }),
     accept(answer) {
       const replaced = onlyMember(answer, ["output"]);
       if (replaced === undefined) return refused(answer, "{ output }");

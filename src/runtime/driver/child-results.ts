@@ -1,0 +1,66 @@
+/**
+ * `afterToolCall` hooks for what an agent behind a tool answers. They are called when the answer is taken, before it is committed:
+ * the answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
+ */
+import { type ToolOutput, toolCallsOf } from "../../core/data/message.js";
+import { textOfBytes } from "../../core/data/text-bytes.js";
+import type { EventBody, HookRecord } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { callKeyOf } from "../../core/machine/state.js";
+import { hookRecords } from "../hooks/step-hooks.js";
+import { callAfterResult, callOf, type FinishedCall } from "../hooks/tool-hooks.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { readEntries } from "../log/read-entries.js";
+import { capOutput } from "../work/cap-output.js";
+import type { EffectContext } from "../work/effect-context.js";
+import type { MessageChange } from "./driver-parts.js";
+
+/** The call whose agent answers with this message; undefined if the message is another one. */
+export function answeredByAgent({ body }: InboxMessage): string | undefined {
+  return body.type === "result" && body.child !== undefined ? body.callKey : undefined;
+}
+
+/** Undefined: the answer counts as it is. */
+export function* seeResult(message: InboxMessage, context: EffectContext): Coroutine<MessageChange | undefined> {
+  const { parts, sessionId } = context;
+  const { body } = message;
+  if (body.type !== "result" || parts.hooks.afterToolCall.length === 0) return undefined;
+  const call = yield* wait(calledIn(body.callKey, context));
+  const whole = yield* wait(wholeOf(body.output, context));
+  const given = { outcome: body.isError === true ? "error" : "ok", output: whole } as const;
+  const after = yield* callAfterResult(given, { ...call, durationMs: 0, source: "agent" }, context);
+  const isSame = after.output === whole;
+  const output = isSame ? body.output : yield* wait(capOutput(after.output, call.name, sessionId, parts));
+  const { isError: _, ...rest } = body;
+  const changed = { ...rest, output, ...(after.outcome === "ok" ? {} : { isError: true }) };
+  return { message: { ...message, body: changed }, events: (events) => withRecords(events, after.records) };
+}
+
+/** The child has cut a long answer. Hooks see all of it, because the model may read the rest. */
+async function wholeOf(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
+  if (output.type === "json" || output.full === undefined) return output;
+  const bytes = await parts.store.getBlob(sessionId, output.full.blob);
+  return bytes === null ? output : { type: "text", text: textOfBytes(bytes) };
+}
+
+/** A late answer is to a call of an earlier step, which only the log has. */
+async function calledIn(
+  callKey: string,
+  { transcript, parts, sessionId }: EffectContext,
+): Promise<Omit<FinishedCall, "durationMs" | "source">> {
+  const record = transcript.calls.get(callKey);
+  if (record !== undefined) return callOf(record);
+  for await (const { event } of readEntries(parts.store, sessionId, 0)) {
+    if (event.type !== "model_finished" || !callKey.startsWith(`${event.runId}/${event.modelCallIndex}/`)) continue;
+    const calls = toolCallsOf(event.message);
+    const part = calls.find((_, index) => callKeyOf(event.runId, event.modelCallIndex, index + 1) === callKey);
+    if (part !== undefined) return callOf({ callKey, part, input: part.input });
+  }
+  return { callKey, toolCallId: "", name: "", input: null };
+}
+
+function withRecords(events: readonly EventBody[], records: readonly HookRecord[]): readonly EventBody[] {
+  return events.map((event) =>
+    event.type === "tool_finished" || event.type === "late_result" ? { ...event, ...hookRecords(records) } : event,
+  );
+}
