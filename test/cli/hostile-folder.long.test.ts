@@ -65,6 +65,42 @@ describe.each(["whole", "bare"] as const)(
       }
     });
 
+    test("commands that read a session of the folder, and carry it on", { timeout: 300_000 }, async () => {
+      const { launch, canaries } = hostileWorld(which);
+      const session = ["--session", "mine"];
+      await launch(["run", "List the files", "--model", "demo", ...session], "").ended;
+      const lines: readonly (readonly string[])[] = [
+        ["replay", "mine"],
+        ["trace", "mine"],
+        ["resume", "mine", "--model", "demo", "--yes"],
+        ["sessions", "show", "mine"],
+        ["sessions", "export", "mine"],
+        ["fork", "mine", "--input", "Once more", "--model", "demo", "--yes"],
+        ["run", "List the files", "--continue", "--model", "demo", "--allow-shell", "--allow", "shell(git status *)"],
+      ];
+      for (const args of which === "whole" ? lines : lines.slice(0, 3)) {
+        const { code, stderr } = await launch(args, "").ended;
+        expect([args, code === null, stderr.includes("no session"), canaries()]).toEqual([args, false, false, []]);
+      }
+    });
+
+    test("pawl ui, with a session that it shows and carries out", untrusted, async () => {
+      const { launch, canaries } = hostileWorld(which);
+      await launch(["run", "List the files", "--model", "demo", "--session", "mine"], "").ended;
+      const showing = launch(["ui", "--port", "0", "--model", "demo", "--yes", "--allow-shell"]);
+      let shown = "";
+      for (const stream of [showing.child.stdout, showing.child.stderr])
+        stream?.on("data", (text: string) => {
+          shown += text;
+        });
+      await showing.said(/http:\/\/127\.0\.0\.1:\d+/);
+      const [origin = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(shown) ?? [];
+      expect((await fetch(`${origin}/`)).status).toBeLessThan(500);
+      showing.kill("SIGTERM");
+      await showing.ended;
+      expect(canaries()).toEqual([]);
+    });
+
     test("pawl acp, with a session", untrusted, async () => {
       const { launch, canaries, root } = hostileWorld(which);
       const messages = [
