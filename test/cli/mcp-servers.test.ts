@@ -254,7 +254,9 @@ test("a server whose tools are dear in every request is told of, with the figure
   const all = [server("big", 200), server("small", 3)] as unknown as StartedServers["all"];
   const notes = serverNotes({ all, tools: [], versionOf: () => undefined, close: async () => {} });
   expect(notes).toEqual([
-    expect.stringMatching(/^MCP server big: its 200 tools take about \d{1,3},\d{3} tokens in every request\.$/),
-    "  It is in /home/me/.mcp.json. Switch it off if you do not need it, or have it offer fewer tools.",
+    expect.stringMatching(/^MCP server big: its 200 tools take about \d{1,3},\d{3} tokens\.$/),
+    expect.stringMatching(
+      /^ {2}It is in \/home\/me\/\.mcp\.json\. Every request has them, unless .* then the model finds them\.$/,
+    ),
   ]);
 });

@@ -84,18 +84,18 @@ export function serverNotes({ all }: StartedServers, retry = "pawl mcp test"): r
   ]);
 }
 
-/** Tokens of one server's tools in each request that a person is told of: more than the built-in tools take together. */
+/** Tokens of one server's tools that a person is told of: more than the built-in tools take together. */
 const noteworthyTokens = 4_000;
 
-/** Every request has the descriptions and the schemas of all tools. */
+/** Requests have the descriptions and the schemas of all tools that are not deferred. */
 function costNotes(name: string, path: string, tools: readonly AnyTool[]): readonly string[] {
   const sent = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
   const tokens = estimateTokens(JSON.stringify(sent));
   if (tokens < noteworthyTokens) return [];
   const figure = tokens.toLocaleString("en-US");
   return [
-    `MCP server ${name}: its ${counted(tools.length, "tool")} take about ${figure} tokens in every request.`,
-    `  It is in ${path}. Switch it off if you do not need it, or have it offer fewer tools.`,
+    `MCP server ${name}: its ${counted(tools.length, "tool")} take about ${figure} tokens.`,
+    `  It is in ${path}. Every request has them, unless all servers take more than a tenth of the model's context window: then the model finds them.`,
   ];
 }
 
