@@ -100,3 +100,10 @@ test.each(refusals)("%o is refused, and the error says what to do", async (part,
   const error = await (async () => agent.run([part as InputPart]))().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: "bad_input", message: expect.stringMatching(message) });
 });
+
+test("half a megabyte of spaces that is not base64 is refused at once", async () => {
+  const { agent } = start();
+  const part = { type: "file", mediaType: "image/png", data: `${" ".repeat(500_000)}!` } as const;
+  const error = await (async () => agent.run([part]))().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: "bad_input", message: expect.stringContaining("neither base64 nor a URL") });
+});

@@ -158,7 +158,8 @@ function contentOf(data: unknown, where: string): Content {
   if (typeof data !== "string")
     throw refused(where, `has \`data\` that is ${shown(data)}; it must be bytes, a Blob, a URL or base64`);
   if (/^[a-z][a-z0-9+.-]{1,20}:/i.test(data.slice(0, 24))) return ofAddress(data, where);
-  if (!/^[A-Za-z0-9+/_\s-]*={0,2}\s*$/.test(data))
+  // `trimEnd`, because a second `\s*` in the expression would take quadratic time.
+  if (!/^[A-Za-z0-9+/_\s-]*={0,2}$/.test(data.trimEnd()))
     throw refused(
       where,
       "has `data` that is neither base64 nor a URL. For a file on disk, pass its bytes: data: await readFile(path)",
