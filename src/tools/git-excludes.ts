@@ -68,8 +68,8 @@ function repositoryOf(root: string): string | null {
 function gitDataOf(path: string): string | null {
   const text = readSmall(path)?.toString();
   if (text === undefined) return isThere(path) ? path : null;
-  const named = /^gitdir: (.+?)\s*$/m.exec(text)?.[1];
-  if (named === undefined) return null;
+  const named = /^gitdir: (.+)$/m.exec(text)?.[1]?.trimEnd();
+  if (named === undefined || named === "") return null;
   const own = resolve(dirname(path), named);
   const common = readSmall(join(own, "commondir"))?.toString().trim();
   return common === undefined || common === "" ? own : resolve(own, common);

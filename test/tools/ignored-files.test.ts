@@ -39,6 +39,16 @@ describe("what Git ignores", () => {
     );
   });
 
+  test("is found although a file .git has a very long line, which a stranger may have written", async () => {
+    const root = createFolder({
+      ".git": `gitdir: a${" ".repeat(200_000)}b\n`,
+      ".gitignore": "*.log\n",
+      "a.log": "",
+      "a.ts": "",
+    });
+    expect(await runTool(createFileTools({ root }), "list_files", {})).toContain("a.ts");
+  });
+
   test("is looked at if the call says so, or names the folder", async () => {
     const tools = createFileTools({ root: createFolder(project) });
     expect(await runTool(tools, "search_files", { text: "TODO", all: true })).toContain("(505 lines in 6 files, ");
