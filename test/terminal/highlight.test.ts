@@ -102,6 +102,16 @@ describe("a change", verifies("CHAT-1#diff"), () => {
     ]);
   });
 
+  test("of many large places that are wholly different is there within the time for one", () => {
+    const lines = (word: string, count: number) =>
+      Array.from({ length: count }, (_, at) => `${word}${at % 97}`).join("\n");
+    const [before, after] = [lines("old", 4_000), lines("new", 4_000)];
+    const all = Array.from({ length: 40 }, () => before).join(`\n${lines("same", 20)}\n`);
+    const { added = 0, removed = 0 } = changesInFile(all, { before, after, all: true }) ?? {};
+    expect(added).toBeGreaterThanOrEqual(160_000);
+    expect(removed).toBe(added);
+  });
+
   test("at both ends of a file, with \\r\\n, and not in the file", () => {
     expect(text(changesInFile("a\nb", { before: "a\nb", after: "c", all: false })?.lines ?? [])).toEqual([
       "    1 - a",

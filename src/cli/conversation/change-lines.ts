@@ -3,7 +3,8 @@
  * are known.
  *
  * 1. Without the marks, the lines that are not added are the old text, and the others the new one. No line is left out.
- * 2. A comparison has an end: lines are compared for 300 ms and words for 50 ms. After that, old comes before new.
+ * 2. A comparison has an end: lines are compared for 300 ms and words for 50 ms, in all places of an edit together. After that, old
+ *    comes before new.
  */
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { FileEdit } from "../../core/index.js";
@@ -32,13 +33,25 @@ export function exactSpans(text: string, style?: TextStyle): readonly Span[] {
 
 type Part = { readonly type: "same" | "removed" | "added"; readonly lines: readonly string[] };
 
+/** The milliseconds that are left for comparing. Each comparison takes its own off. */
+type TimeLeft = { lines: number; words: number };
+
 /** @param firstLine the number in its file of the first line of both texts */
-export function changesBetween(before: string, after: string, firstLine?: number): Changes {
-  const parts = partsOf(before.split("\n"), after.split("\n"));
+export function changesBetween(
+  before: string,
+  after: string,
+  firstLine?: number,
+  left: TimeLeft = { ...timeout },
+): Changes {
+  const startedAt = performance.now();
+  // Even when the time is up, a small difference is found within a millisecond.
+  const parts = partsOf(before.split("\n"), after.split("\n"), Math.max(1, left.lines));
+  left.lines -= performance.now() - startedAt;
   const count = (type: Part["type"]) =>
     parts.reduce((sum, part) => sum + (part.type === type ? part.lines.length : 0), 0);
   const lines = numbered(firstLine, Math.max(before.split("\n").length, after.split("\n").length));
-  const until = performance.now() + timeout.words;
+  const comparedAt = performance.now();
+  const until = comparedAt + left.words;
   const shown = parts.flatMap((part, at): Line[] => {
     const { type } = part;
     if (type === "same") return part.lines.map((text) => lines.same(exactSpans(text)));
@@ -50,11 +63,12 @@ export function changesBetween(before: string, after: string, firstLine?: number
       return lines[type](spans ?? exactSpans(text, styles[type].plain));
     });
   });
+  left.words -= performance.now() - comparedAt;
   return { lines: shown, added: count("added"), removed: count("removed") };
 }
 
-function partsOf(old: readonly string[], now: readonly string[]): readonly Part[] {
-  const parts = diffArrays([...old], [...now], { timeout: timeout.lines });
+function partsOf(old: readonly string[], now: readonly string[], timeoutMs: number): readonly Part[] {
+  const parts = diffArrays([...old], [...now], { timeout: timeoutMs });
   if (parts === undefined)
     return [
       { type: "removed", lines: old },
@@ -136,7 +150,10 @@ export function changesInFile(file: string, { before, after, all }: Omit<FileEdi
   const [first] = places;
   if (first === undefined) return null;
   const regions = regionsOf(text, places, before.length);
-  const shown = regions.slice(0, mostRegions).map((region) => changesOfRegion(text, region, before.length, after));
+  const time = { ...timeout };
+  const shown = regions
+    .slice(0, mostRegions)
+    .map((region) => changesOfRegion(text, region, before.length, after, time));
   const left = regions.slice(mostRegions).reduce((sum, region) => sum + region.places.length, 0);
   const others = all ? "" : placesBehind(text, before, first);
   const gap: Line = [spanOf("    …", "dim")];
@@ -195,7 +212,13 @@ function linesBetween(text: string, from: number, to: number): number {
   return lines;
 }
 
-function changesOfRegion(text: string, { start, end, places }: Region, length: number, after: string): Changes {
+function changesOfRegion(
+  text: string,
+  { start, end, places }: Region,
+  length: number,
+  after: string,
+  time: TimeLeft,
+): Changes {
   const above =
     start === 0
       ? []
@@ -216,6 +239,7 @@ function changesOfRegion(text: string, { start, end, places }: Region, length: n
     whole(text.slice(start, end)),
     whole(written + text.slice(from, end)),
     lineNumber - above.length,
+    time,
   );
 }
 
