@@ -395,3 +395,22 @@ test("a redacted log of every kind stays valid, whichever of its words are remov
     }
   }
 });
+
+test("a long text that repeats itself is taken out at once, also where an output was cut", proven, async () => {
+  const long = `${"a".repeat(300_000)}!`;
+  const end = `b${"a".repeat(120_000)}c`;
+  const store = createMemoryStore();
+  const read: AnyTool = {
+    name: "read",
+    description: "Reads.",
+    input: { type: "object" },
+    execute: () => long + end + long,
+  };
+  const model = createScriptedModel([{ calls: [{ name: "read", input: {} }] }, { text: "Done." }]);
+  await createAgent({ model, store, tools: [read] }).run("Read.", id);
+  const { entries } = await createClient({ store }).session("s").redact({ text: long });
+  expect(entries).not.toEqual([]);
+  const events = JSON.stringify(await eventsOf(createClient({ store }).session("s")));
+  expect(events).toContain(mark);
+  expect(events).not.toMatch(/a{100}!/);
+});

@@ -88,9 +88,45 @@ export function textOfBytes(bytes: Uint8Array): string | null {
 }
 
 function includes(bytes: Uint8Array, needle: Uint8Array): boolean {
-  for (let from = bytes.indexOf(needle[0] ?? 0); from !== -1; from = bytes.indexOf(needle[0] ?? 0, from + 1))
-    if (needle.every((byte, index) => bytes[from + index] === byte)) return true;
+  const borders = bordersOf(needle);
+  let matched = 0;
+  for (const byte of bytes) {
+    matched = nextMatched(needle, borders, matched, byte);
+    if (matched === needle.length) return true;
+  }
   return false;
+}
+
+/** The length of the longest text of at most `max` characters with which `left` ends and `right` begins. */
+function overlapOf(left: string, right: string, max: number): number {
+  const beginning = right.slice(0, max);
+  const borders = bordersOf(beginning);
+  let matched = 0;
+  for (let index = Math.max(0, left.length - max); index < left.length; index += 1)
+    matched = nextMatched(beginning, borders, matched, left[index]);
+  return matched;
+}
+
+/**
+ * For each position, the length of the longest beginning of the pattern that ends there, apart from the one that starts at 0
+ * (Knuth, Morris and Pratt). With it, a search takes linear time, whatever repeats in the pattern.
+ */
+function bordersOf<Unit>(pattern: ArrayLike<Unit>): readonly number[] {
+  const borders = [0];
+  for (let index = 1; index < pattern.length; index += 1)
+    borders.push(nextMatched(pattern, borders, borders[index - 1] ?? 0, pattern[index]));
+  return borders;
+}
+
+function nextMatched<Unit>(
+  pattern: ArrayLike<Unit>,
+  borders: readonly number[],
+  matched: number,
+  unit: Unit | undefined,
+): number {
+  let length = matched;
+  while (length > 0 && pattern[length] !== unit) length = borders[length - 1] ?? 0;
+  return pattern[length] === unit ? length + 1 : 0;
 }
 
 /** Where Pawl left something out: in the middle of an output, and at the end of a title. */
@@ -113,13 +149,11 @@ function withoutCutEnds(text: string, secrets: readonly string[]): string {
 }
 
 function withoutBeginningAtEnd(text: string, secret: string): string {
-  for (let length = secret.length - 1; length >= leastOfSecret; length -= 1)
-    if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + mask;
-  return text;
+  const length = overlapOf(text, secret, secret.length - 1);
+  return length < leastOfSecret ? text : text.slice(0, -length) + mask;
 }
 
 function withoutEndAtStart(text: string, secret: string): string {
-  for (let length = secret.length - 1; length >= leastOfSecret; length -= 1)
-    if (text.startsWith(secret.slice(-length))) return mask + text.slice(length);
-  return text;
+  const length = overlapOf(secret, text, secret.length - 1);
+  return length < leastOfSecret ? text : mask + text.slice(length);
 }
