@@ -24,11 +24,11 @@ export type Query = { readonly [name: string]: string | number | undefined };
 
 export type Api = {
   readonly get: <Answer>(path: string, query?: Query) => Promise<Answer>;
-  /** @param key an `Idempotency-Key`: a request that is repeated counts once */
-  /** What is no JSON, as text. */
+  /** Gets a resource that is not JSON. */
   readonly text: (path: string) => Promise<string>;
+  /** @param key an `Idempotency-Key`: a request that is repeated counts once */
   readonly post: <Answer>(path: string, body: object, key?: string) => Promise<Answer>;
-  /** Posts without the half where the server has not proved itself: what lets the page in is in the body. */
+  /** Posts without the half if the server has not proved itself: the body holds the code that lets the page in. */
   readonly enter: <Answer>(path: string, body: object) => Promise<Answer>;
   /** The address of a path, for the stream. */
   readonly url: (path: string, query?: Query) => string;

@@ -1,6 +1,7 @@
 /**
  * How an agent uses its providers' prompt caches.
  */
+
 /**
  * Providers with a prompt cache charge less for the beginning of a request if it repeats an earlier request.
  *

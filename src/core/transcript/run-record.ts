@@ -110,6 +110,7 @@ export function createRun(
 /** A summary without tools, as 0.1 asked for it. */
 export const plainSummary: RunRecord["summary"] = { keepsTools: false, forbidsCalls: false };
 const summaryWithTools: RunRecord["summary"] = { keepsTools: true, forbidsCalls: false };
+
 /** Notes which model call comes next. */
 export function notePrepared(run: RunRecord, seq: number, event: EventOf<"prepared">): void {
   run.purpose = event.purpose;

@@ -13,10 +13,10 @@ export type Waiting = StoredApproval & { readonly tool: ToolSpecification | null
 
 export type Connection = "connecting" | "open" | "lost";
 
-/** Why the page is not let in: it has no key, or the server takes it no more. */
 /**
- * Whether the page is let in. `stranger`: what answers at this address has not proved that it is the server that let the page
- * in. `other_login`: the link is for another person than the one that this page acts as.
+ * Whether the page is let in. `refused`: its access has expired. `used`: its link was used before, or is too old. `stranger`:
+ * the program at this address has not proved that it is the server that let the page in. `other_login`: the link is for
+ * another person than the one that this page acts as.
  */
 export type Access = "checking" | "in" | "no_key" | "refused" | "used" | "stranger" | "other_login";
 

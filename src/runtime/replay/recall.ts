@@ -230,8 +230,7 @@ function withoutTexts({ name }: ContextSource): ContextSource {
   return { name, load: () => [] };
 }
 
-/** An effect that is performed, rather than only waited for. */
-/** What only decides what a provider's cache costs is taken from the recording: it changes no answer. */
+/** Takes fields that only affect what a provider's cache costs from the recording. They change no answer. */
 function withCacheOf({ promptCache, summaryKeepsTools }: EventOf<"prepared">, made: Prepared): Prepared {
   const { promptCache: _, summaryKeepsTools: __, ...rest } = made;
   return { ...rest, ...defined({ promptCache, summaryKeepsTools }) };
@@ -239,6 +238,7 @@ function withCacheOf({ promptCache, summaryKeepsTools }: EventOf<"prepared">, ma
 
 type Prepared = Extract<EventBody, { type: "prepared" }>;
 
+/** An effect that is performed, rather than only waited for. */
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
