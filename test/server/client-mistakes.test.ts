@@ -1,19 +1,51 @@
 /**
  * What a client gets wrong is answered with a status of 4xx and a code, on every route and store.
  */
-import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { openPostgresStore } from "../../src/stores/postgres/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { openFile } from "../stores/open.js";
+import { hasPostgres, newDatabase, serverForTests } from "../support/postgres.js";
 import { withServer } from "./rig.js";
 
 const cursorOf = (place: object) => Buffer.from(JSON.stringify(place)).toString("base64url");
 
-describe("a mistake of the client", () => {
+const server = serverForTests();
+
+const stores: readonly (readonly [string, () => Promise<Store>])[] = [
+  ["memory", async () => createMemoryStore()],
+  [
+    "SQLite",
+    async () => {
+      const { store, close } = await openFile();
+      onTestFinished(close);
+      return store;
+    },
+  ],
+  [
+    "PostgreSQL",
+    async () => {
+      const store = await openPostgresStore({ url: await newDatabase(server()) });
+      onTestFinished(() => store.close());
+      return store;
+    },
+  ],
+];
+
+describe.each(stores.slice(0, hasPostgres ? 3 : 2))("a mistake of the client, with a store in %s,", (_name, open) => {
   test("in a schema, a cursor or a text is answered with 400 and a code", async () => {
-    const store = createMemoryStore();
+    const store = await open();
     const agents = [createAgent({ name: "desk", model: createScriptedModel(() => ({ text: "Done." })), store })];
     await withServer({ store, agents, clientOptions: ["output"] }, async ({ ask }) => {
-      for (const output of [5, "text", [], { type: 9 }]) {
+      const odd = [
+        { type: "object", properties: 3 },
+        { type: "object", properties: { a: 3 } },
+        { type: "object", properties: {}, required: "a" },
+        { type: "object", properties: { a: { type: "array", items: "text" } } },
+        { type: "object", anyOf: {} },
+      ];
+      for (const output of [5, "text", [], { type: 9 }, ...odd]) {
         const { status, json } = await ask("POST", "/v1/sessions", {
           agent: "desk",
           input: "Hi.",

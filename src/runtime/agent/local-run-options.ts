@@ -8,6 +8,7 @@ import { PawlError } from "../../errors.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { InputSchema } from "../../ports/tool.js";
 import { type CompiledInput, compileInput } from "../tools/schema.js";
+import { faultOfSchema } from "../tools/schema-shape.js";
 import { type CompiledConditions, compileStopWhen } from "./stop-conditions.js";
 
 /** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
@@ -133,7 +134,10 @@ export function outputSchemaOf({ output }: LocalOptions): { readonly [key: strin
 /** @throws PawlError `bad_configuration` for a schema that cannot be used */
 export function compileOutput(output: InputSchema<unknown>, what = "The option output of a run"): CompiledInput {
   try {
-    return compileInput(output);
+    const compiled = compileInput(output);
+    const fault = faultOfSchema(compiled.jsonSchema);
+    if (fault !== null) throw new PawlError("bad_configuration", `its JSON Schema cannot be used: ${fault}`);
+    return compiled;
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;
     throw new PawlError("bad_configuration", `${what}: ${cause.message}`, { cause });

@@ -1,0 +1,56 @@
+/**
+ * Whether a JSON Schema has the shape of one: `{ type: "object", properties: 3 }` has not, and would refuse or accept
+ * everything without a word.
+ */
+import type { Json } from "../../core/data/message.js";
+
+const maps: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+]);
+const lists: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
+const single: ReadonlySet<string> = new Set([
+  "additionalProperties",
+  "not",
+  "if",
+  "then",
+  "else",
+  "contains",
+  "propertyNames",
+]);
+
+/** The first place that has not, in words; null if there is none. The schema is bounded already. */
+export function faultOfSchema(schema: Json): string | null {
+  const open: { readonly at: string; readonly schema: Json }[] = [{ at: "it", schema }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { at, schema: present } = next;
+    if (typeof present === "boolean") continue;
+    if (!isObject(present)) return `${at} is not a schema`;
+    for (const [name, value] of Object.entries(present)) {
+      const inner = `${at === "it" ? "" : `${at}.`}${name}`;
+      if (maps.has(name)) {
+        if (!isObject(value)) return `${inner} is not an object`;
+        for (const [key, one] of Object.entries(value)) open.push({ at: `${inner}.${key}`, schema: one });
+      } else if (lists.has(name)) {
+        if (!Array.isArray(value)) return `${inner} is not a list`;
+        for (const [index, one] of value.entries()) open.push({ at: `${inner}.${index}`, schema: one });
+      } else if (single.has(name)) open.push({ at: inner, schema: value });
+      else if (name === "items" && !Array.isArray(value)) open.push({ at: inner, schema: value });
+      else if (name === "required" && !isTexts(value)) return `${inner} is not a list of names`;
+      else if (name === "type" && typeof value !== "string" && !isTexts(value)) return `${inner} is not a type`;
+      else if (name === "enum" && !Array.isArray(value)) return `${inner} is not a list`;
+    }
+  }
+  return null;
+}
+
+function isObject(value: Json): value is { readonly [name: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: Json): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
