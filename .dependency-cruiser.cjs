@@ -116,6 +116,7 @@ module.exports = {
           "^src/cli/conversation/((change|markdown)-lines|highlight|session-page)[.]ts$",
           "^src/cli/permissions/(shell|loose)-line[.]ts$",
           "^src/tools/search-expression[.]ts$",
+          "^src/cli/use-proxies[.]ts$",
           "^src/platform/web/hash[.]ts$",
           "^src/inspector/",
         ],
@@ -142,11 +143,11 @@ module.exports = {
       comment: "Pawl brings these packages: scripts/clients.mjs bundles them",
       severity: "error",
       from: {
-        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight|session-page)|permissions/(shell|loose)-line)|tools/search-expression)[.]ts$",
+        path: "^src/(cli/(conversation/((change|markdown)-lines|highlight|session-page)|permissions/(shell|loose)-line|use-proxies)|tools/search-expression)[.]ts$",
       },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
-        pathNot: "node_modules/(diff|highlight[.]js|marked|re2js|unbash)/",
+        pathNot: "node_modules/(diff|highlight[.]js|marked|re2js|unbash|undici)/",
       },
     },
     {

@@ -2,7 +2,7 @@
  * Packages of others that Pawl brings, bundled and minified. They are loaded when they are needed.
  *
  * dist/clients has the clients of model providers: the AI SDK's packages, which the command line alone loads. dist/libraries has what the
- * conversation on a terminal and permission rules need, and the regular expressions of `search_files`.
+ * conversation on a terminal and permission rules need, the regular expressions of `search_files`, and the requests through a proxy.
  */
 import { isBuiltin } from "node:module";
 import { rolldown } from "rolldown";
@@ -20,6 +20,7 @@ const libraries = {
   marked: "marked",
   re2js: "re2js",
   unbash: "unbash",
+  undici: "undici",
 };
 const folders = { clients, libraries };
 
@@ -27,7 +28,12 @@ const folders = { clients, libraries };
 export async function buildClients() {
   const files = [];
   for (const [folder, input] of Object.entries(folders)) {
-    const build = await rolldown({ input, platform: "node", external: isBuiltin, plugins: [compiledOnce] });
+    const build = await rolldown({
+      input,
+      platform: "node",
+      external: isBuiltin,
+      plugins: [compiledOnce, undiciParts],
+    });
     const { output } = await build.write({
       dir: `dist/${folder}`,
       format: "esm",
@@ -57,6 +63,23 @@ const compiledOnce = {
       throw new Error("highlight.js no longer prepares a language as it did: see decision 0106.");
     return code.replace(before, after);
   },
+};
+
+/** Of undici, the command line needs the dispatchers alone: the rest of it is in Node already. */
+const undiciParts = {
+  name: "undici-parts",
+  resolveId: (id) => (id === "undici" ? "\0undici" : null),
+  load: (id) =>
+    id === "\0undici"
+      ? `import api from "undici/lib/api/index.js";
+         import Agent from "undici/lib/dispatcher/agent.js";
+         import Dispatcher from "undici/lib/dispatcher/dispatcher.js";
+         import Pool from "undici/lib/dispatcher/pool.js";
+         import ProxyAgent from "undici/lib/dispatcher/proxy-agent.js";
+         import { setGlobalDispatcher } from "undici/lib/global.js";
+         Object.assign(Dispatcher.prototype, api); // as its index.js does
+         export default { Agent, Pool, ProxyAgent, setGlobalDispatcher };`
+      : null,
 };
 
 export function isClient(id) {

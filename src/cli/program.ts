@@ -34,6 +34,7 @@ import { addPostgres } from "./postgres-commands.js";
 import { addServe, addUi } from "./serve-command.js";
 import type { Terminal } from "./terminal.js";
 import { addTransfer } from "./transfer-commands.js";
+import { useProxies } from "./use-proxies.js";
 
 /** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
@@ -78,6 +79,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   program.hook("preAction", (_, command) => {
     const { store = process.env.PAWL_STORE } = command.optsWithGlobals<{ readonly store?: string }>();
     if (store !== undefined) process.env.PAWL_STORE = wholeStoreName(store);
+    useProxies(process.env);
   });
   program.addHelpText(
     "after",

@@ -3,12 +3,13 @@
  * needs approval: an address can carry out what the model knows.
  */
 import type { IncomingMessage } from "node:http";
-import { aFunction, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
+import { aFunction, anObject, checkOptions, type OptionTable, wholeNumber } from "../check-options.js";
 import { showHidden } from "../core/data/hidden-characters.js";
 import type { Tool, ToolContext } from "../ports/tool.js";
 import { type AddressRules, createAddressRules } from "./fetch-addresses.js";
 import { isTextType, mediaTypeOf, readText } from "./fetch-body.js";
 import { checkedUrl, get } from "./fetch-request.js";
+import { hasProxy, type ProxyEnvironment, proxyFor } from "./proxy.js";
 
 /** What the tool may fetch. */
 export type FetchToolOptions = {
@@ -17,6 +18,12 @@ export type FetchToolOptions = {
    * allowed here, because the owner of a name can point it anywhere. Default: none.
    */
   readonly allowAddresses?: readonly string[];
+  /**
+   * Environment variables that name proxies, for example `process.env`: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in upper or lower
+   * case. A proxy resolves names itself, so their addresses are checked only as far as this machine can resolve them. Default:
+   * no proxy.
+   */
+  readonly proxyEnv?: { readonly [name: string]: string | undefined };
   /** The most milliseconds for a fetch, redirects included. Default: 30,000. */
   readonly timeoutMs?: number;
   /** The most bytes of a body, after decompression. The rest is left out. Default: 1 MiB. */
@@ -38,6 +45,7 @@ export type FetchToolOptions = {
 
 const fetchRules: OptionTable<FetchToolOptions> = {
   allowAddresses: { takes: (value) => Array.isArray(value), wanted: "a list of addresses and ranges" },
+  proxyEnv: anObject,
   timeoutMs: wholeNumber(1, "milliseconds"),
   maxBytes: wholeNumber(1, "bytes"),
   mayRedirect: aFunction,
@@ -60,8 +68,10 @@ const mostRedirects = 5;
  */
 export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly url: string }, string> {
   checkOptions("fetch", fetchRules, options);
-  const { allowAddresses = [], timeoutMs = 30_000, maxBytes = 1024 * 1024, mayRedirect } = options;
+  const { allowAddresses = [], proxyEnv = {}, timeoutMs = 30_000, maxBytes = 1024 * 1024, mayRedirect } = options;
   const rules = createAddressRules(allowAddresses);
+  // A variable that names no proxy is found now, and not in a call.
+  hasProxy(proxyEnv);
   return {
     name: "fetch_url",
     lenientInput: true,
@@ -81,6 +91,7 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
       try {
         return await fetchText(checkedUrl(url), {
           rules,
+          proxyEnv,
           maxBytes,
           signal: AbortSignal.any([signal, deadline]),
           mayRedirect: async (redirect) => (await mayRedirect?.(redirect, context)) ?? true,
@@ -96,15 +107,16 @@ export function createFetchTool(options: FetchToolOptions = {}): Tool<{ readonly
 
 type Fetch = {
   readonly rules: AddressRules;
+  readonly proxyEnv: ProxyEnvironment;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
   readonly mayRedirect: (redirect: { readonly from: URL; readonly to: URL }) => Promise<boolean>;
 };
 
-async function fetchText(first: URL, { rules, maxBytes, signal, mayRedirect }: Fetch): Promise<string> {
+async function fetchText(first: URL, { rules, proxyEnv, maxBytes, signal, mayRedirect }: Fetch): Promise<string> {
   let url = first;
   for (let redirects = 0; ; redirects += 1) {
-    const response = await get(url, rules, signal);
+    const response = await get(url, rules, proxyFor(url, proxyEnv), signal);
     const location = locationOf(response);
     if (location === undefined) return await report(url, first, response, maxBytes);
     response.destroy();

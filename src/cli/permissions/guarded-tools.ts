@@ -51,6 +51,7 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
     return path;
   };
   const web = createFetchTool({
+    proxyEnv: process.env,
     async mayRedirect({ from, to }, { sessionId, data }) {
       const call = { tool: "fetch_url", readOnly: false, input: { url: to.href } };
       const { verdict } = await decide(call, { sessionId, data: data.all() });

@@ -100,6 +100,8 @@ const certificateCodes: ReadonlySet<string> = new Set([
   "INVALID_PURPOSE",
   "HOSTNAME_MISMATCH",
   "ERR_TLS_CERT_ALTNAME_INVALID",
+  // undici: the certificate of a proxy that is reached over https.
+  "UND_ERR_PRX_TLS",
 ]);
 
 /** The other side closed the connection. If nothing had come, it may never have read the request. */
@@ -123,6 +125,8 @@ const requestErrors: ReadonlySet<string> = new Set([
 export function toModelFailure(error: unknown, now: number = Date.now()): ModelFailure {
   const refused = refusedHere(error);
   if (refused !== undefined) return notListening(refused);
+  const proxyStatus = proxyStatusOf(error);
+  if (proxyStatus !== undefined) return refusedByProxy(proxyStatus);
   const body = readErrorBody(error);
   const statusCode = errorStatus(error, body);
   const systemCode = systemCodeOf(error);
@@ -146,6 +150,29 @@ export function isClosed({ kind, statusCode, code }: ModelFailure): boolean {
 function notListening(address: string): ModelFailure {
   const message = `Nothing listens on ${address}. Start the model server, or check its address.`;
   return { kind: "network", code: nothingListens, message };
+}
+
+/** The status with which a proxy refused to connect. The words are those of undici, which has no code for it. */
+function proxyStatusOf(error: unknown): number | undefined {
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
+    const [, status] = /^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(current.message) ?? [];
+    if (status !== undefined) return Number(status);
+    current = current.cause;
+  }
+  return undefined;
+}
+
+/** Its credentials and its rules do not change by trying again; what it reaches may. */
+function refusedByProxy(status: number): ModelFailure {
+  if (status === 407)
+    return {
+      kind: "auth",
+      message:
+        "The proxy asks for credentials (407). Put the right ones into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.",
+    };
+  const message = `The proxy refused to connect to the provider (status ${status}).`;
+  return { kind: status < 500 ? "auth" : "network", message };
 }
 
 function kindOf(
