@@ -6,6 +6,7 @@ export type { CompactionOptions } from "./context/compaction-options.js";
 export type { ContextOptions } from "./context/context-options.js";
 export { estimateTokens } from "./context/estimate.js";
 export type { ServiceOptions, ToolOutputOptions } from "./context/services.js";
+export type { CacheBreak, CacheUsage } from "./core/data/cache-break.js";
 export type { CountedTokens } from "./core/data/counted-tokens.js";
 export {
   type AssistantMessage,

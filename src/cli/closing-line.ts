@@ -3,6 +3,7 @@
  */
 import { textOfEnd } from "../core/index.js";
 import type { Reason, RunResult, Usage } from "../index.js";
+import { type CacheSavings, noSavings, shareRead } from "./cache-savings.js";
 import { shortId } from "./home.js";
 import { counted, duration, oneLine, visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
@@ -13,8 +14,13 @@ function fixedText(reason: Reason): string {
 }
 
 /** For example `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
-export function closingLine(result: RunResult, elapsedMs: number | null, style: StyleText): string {
-  const facts = [counted(result.steps, "step"), ...tokens(result.usage), ...cost(result.usage)];
+export function closingLine(
+  result: RunResult,
+  elapsedMs: number | null,
+  style: StyleText,
+  savings: CacheSavings = noSavings,
+): string {
+  const facts = [counted(result.steps, "step"), ...tokens(result.usage), ...cost(result.usage), ...saved(savings)];
   if (elapsedMs !== null) facts.push(duration(Math.max(0, elapsedMs)));
   facts.push(`session ${visible(shortId(result.sessionId))}`);
   const { colour, text } = ending(result);
@@ -47,15 +53,22 @@ function completed({ reason, condition }: Extract<RunResult, { readonly status: 
   return reason === "other" ? `done: ${fixedText("other")}` : "done";
 }
 
-function tokens({ inputTokens, outputTokens }: Usage): readonly string[] {
+function tokens({ inputTokens, outputTokens, cacheReadTokens = 0 }: Usage): readonly string[] {
   if (inputTokens === undefined && outputTokens === undefined) return [];
   const known = (count: number | undefined) => (count === undefined ? "?" : count.toLocaleString("en-US"));
-  return [`${known(inputTokens)} tokens in, ${known(outputTokens)} out`];
+  const share = shareRead({ input: inputTokens ?? 0, read: cacheReadTokens });
+  const cached = share === null ? "" : ` (${share} cached)`;
+  return [`${known(inputTokens)} tokens in${cached}, ${known(outputTokens)} out`];
 }
 
 function cost({ inputTokens, outputTokens, costUsd, partial }: Usage): readonly string[] {
   if (costUsd === undefined) return inputTokens === undefined && outputTokens === undefined ? [] : ["cost unknown"];
   return [partial === true ? `at least ${dollars(costUsd)}` : dollars(costUsd)];
+}
+
+/** Nothing where the cache saved nothing that a person would see. */
+function saved({ usd }: CacheSavings): readonly string[] {
+  return usd === null || usd < 0.0001 ? [] : [`the cache saved ${dollars(usd)}`];
 }
 
 export function dollars(amount: number): string {

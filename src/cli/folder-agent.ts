@@ -14,6 +14,7 @@ import {
   type ModelTimeouts,
   type Observer,
   PawlError,
+  type PromptCache,
   type Store,
 } from "../index.js";
 import {
@@ -62,6 +63,8 @@ export type FolderAgentOptions = {
   readonly contextFiles?: boolean;
   /** The processes that commands start in the background. Default: those of this agent alone. */
   readonly background?: BackgroundProcesses;
+  /** How providers are asked to cache prompts if no setting says so. Default: as the library does. */
+  readonly promptCache?: PromptCache;
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
 };
@@ -130,6 +133,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
       settings.systemPromptEnd,
     ),
     canExecuteTool,
+    promptCache: settings.promptCache ?? options.promptCache ?? "auto",
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,

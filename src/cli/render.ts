@@ -16,10 +16,11 @@ import {
   type UserMessage,
 } from "../index.js";
 import { answerText, answerWord } from "./answer-text.js";
+import { addSavings, type CacheSavings, noSavings } from "./cache-savings.js";
 import { closingLine } from "./closing-line.js";
 import { compactionNote } from "./compaction-note.js";
+import { eventNote } from "./event-note.js";
 import { failedAttempt } from "./failed-attempt.js";
-import { redactionNote } from "./redaction-note.js";
 import {
   closeLine,
   createRenderedText,
@@ -78,6 +79,8 @@ type RenderState = RenderedText & {
   /** Open calls. A call that began before the renderer was created has no input here. */
   readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
   startedAt: number | null;
+  /** What the provider's prompt cache saved in this run. */
+  savings: CacheSavings;
   /** The text of the last step, as far as its events told it. */
   stepText: string;
 };
@@ -91,16 +94,18 @@ export function createRenderer(options: RenderOptions): Renderer {
     isParallel: false,
     calls: new Map(),
     startedAt: null,
+    savings: noSavings,
     stepText: "",
   };
   return {
     show(item) {
       if ("at" in item) state.startedAt ??= item.at;
+      if (item.type === "step_finished") state.savings = addSavings(state.savings, item.model, item.usage);
       showItem(state, item, options);
       return state.pieces.splice(0);
     },
     end(result, at) {
-      writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
+      writeClosing(state, result, at, options);
       return state.pieces.splice(0);
     },
     isAtLineStart: () => state.openLine === null,
@@ -227,7 +232,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "abort_requested":
     case "restarted":
     case "late_result":
-      writeLine(state, style("yellow", noteOn(event)));
+      writeLine(state, style("yellow", eventNote(event)));
       break;
     case "final":
       showFinal(state, event, options);
@@ -268,17 +273,6 @@ function showText(state: RenderState, { runId, modelCallIndex, text }: EventName
   if (state.attempt.key.startsWith(`${step}/`) && isStreamed(state, text)) return;
   writeText(state, text);
 }
-
-function noteOn(event: EventNamed<keyof typeof notes | "handed_off" | "content_redacted">): string {
-  if (event.type === "content_redacted") return visible(redactionNote(event));
-  return event.type === "handed_off" ? `Handed over to ${visible(event.to)}.` : notes[event.type];
-}
-
-const notes = {
-  abort_requested: "Aborting…",
-  restarted: "Continuing after an interruption.",
-  late_result: "A call that was given up has finished after all. The model gets its result.",
-} as const;
 
 /** Who has answered knows so, unless something else came of it. */
 function answerOf(event: EventNamed<"approval_answered">): string {
@@ -341,8 +335,14 @@ function showFinal(state: RenderState, { result, at }: EventNamed<"final">, opti
   const isShown = state.held === null && state.stepText === text;
   if (!isFixed && !isShown) writeAnswer(state, text);
   else releaseHeld(state);
-  writeLine(state, closingLine(result, state.startedAt === null ? null : at - state.startedAt, options.style));
+  writeClosing(state, result, at, options);
   state.startedAt = null;
+  state.savings = noSavings;
   state.streamed = "";
   state.stepText = "";
+}
+
+function writeClosing(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {
+  const elapsedMs = state.startedAt === null ? null : at - state.startedAt;
+  writeLine(state, closingLine(result, elapsedMs, style, state.savings));
 }

@@ -6,6 +6,7 @@
  *    (SEC-14).
  */
 
+import type { CacheBreak } from "../core/data/cache-break.js";
 import type { FinishReason, ModelFailure, Usage } from "../core/data/message.js";
 import type { ModelSettings } from "../core/data/model-settings.js";
 import type { Reason } from "../core/data/reasons.js";
@@ -153,7 +154,13 @@ export type TraceRecord =
           readonly prompt: boolean;
           /** Whether the tools are the same. */
           readonly tools: boolean;
+          /** How many tokens of the call before its provider could have read; absent if that is unknown. */
+          readonly expected?: number;
+          /** Why it could not; absent if the request only added messages, or nothing is known of the call before. */
+          readonly broke?: CacheBreak;
         };
+        /** How the model call asked for the provider's prompt cache: absent if for its usual time. */
+        readonly promptCache?: "1h" | "off";
         /** The settings of the model call; absent if there were none. Stop sequences are redacted. */
         readonly settings?: ModelSettings;
         /** The texts of context sources that the run goes by: on its first step. */

@@ -39,7 +39,7 @@ export function runAttributes(
 
 export function attemptAttributes(
   attempt: TracedAttempt,
-  { sessionId, modelCallIndex, messages, settings = {} }: TraceRecordOf<"step">,
+  { sessionId, modelCallIndex, messages, reused, promptCache, settings = {} }: TraceRecordOf<"step">,
 ): Attributes {
   const { model, usage, finishReason, failure, firstDeltaMs, text } = attempt;
   const { provider, modelId } = partsOf(model);
@@ -58,6 +58,8 @@ export function attemptAttributes(
     "pawl.model_call.attempt": attempt.attempt,
     "pawl.model_call.resends": attempt.resends,
     "pawl.model_call.messages": messages,
+    "pawl.cache.broke": reused.broke,
+    "pawl.cache.ttl": promptCache,
   });
 }
 

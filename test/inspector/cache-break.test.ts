@@ -8,12 +8,9 @@ const look = defineTool({ name: "look", description: "Looks.", input: { type: "o
 
 test("the cache breaks at the first part that differs, and not where a request only adds", async () => {
   const store = createMemoryStore();
-  const model = createScriptedModel([
-    { calls: [{ name: "look" }] },
-    { calls: [{ name: "look" }] },
-    { calls: [{ name: "look" }] },
-    { text: "Done." },
-  ]);
+  const usage = { inputTokens: 20, outputTokens: 5, cacheReadTokens: 18, cacheWriteTokens: 2 };
+  const looking = { calls: [{ name: "look" }], usage };
+  const model = createScriptedModel([looking, looking, looking, { text: "Done.", usage }]);
   let step = 0;
   const agent = createAgent({
     store,
@@ -39,4 +36,7 @@ test("the cache breaks at the first part that differs, and not where a request o
   expect(breaks[2]).toEqual({ what: "message", message: 2 });
   expect(breaks[3]).not.toBeNull();
   expect(breaks.flatMap((one) => (one === null ? [] : [breakText(one)]))[0]).toBe("message 2");
+  // A provider that reports no cache has lost nothing.
+  const silent = steps.map((one) => ({ ...one, attempts: one.attempts.map(({ usage: _, ...attempt }) => attempt) }));
+  expect(silent.map((one, at) => cacheBreakOf(one, silent[at - 1]))).toEqual([null, null, null, null]);
 });

@@ -16,7 +16,19 @@ import {
   type ScriptedReply,
   startBillingServer,
 } from "../../bench/economy/billing-server.mjs";
-import { createAgent, createMemoryStore, defineTool, type PromptCache } from "../../src/index.js";
+import {
+  type Agent,
+  type AgentOptions,
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type Hook,
+  type ModelCallChange,
+  type PromptCache,
+  type PublicEvent,
+  type Store,
+  traceSession,
+} from "../../src/index.js";
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
@@ -297,4 +309,106 @@ test.each([
   };
   await createAgent({ model, retry: { maxRetries: 0 } }).run("Hello", { providerOptions: { xai: { own: 1 } } });
   expect(sent).toEqual([expected]);
+});
+
+describe("what broke the cache is named", () => {
+  type Cache = NonNullable<Extract<PublicEvent, { type: "step_finished" }>["cache"]>;
+
+  async function cacheOf(agent: Agent, sessionId: string): Promise<readonly Cache[]> {
+    const found: Cache[] = [];
+    for await (const event of agent.session(sessionId).events({ follow: false }))
+      if (event.type === "step_finished" && event.cache !== undefined) found.push(event.cache);
+    return found;
+  }
+
+  /** The breaks of a session, in the events and in the trace, which must agree. */
+  async function breaksOf(agent: Agent, store: Store, sessionId: string) {
+    const cache = await cacheOf(agent, sessionId);
+    const steps = (await traceSession(store, sessionId)).flatMap((record) => (record.type === "step" ? [record] : []));
+    expect(steps.map(({ reused }) => reused.broke)).toEqual(cache.map(({ broke }) => broke));
+    return cache.map(({ broke }) => broke ?? null);
+  }
+
+  async function play(hook: NonNullable<Hook["beforeLLMCall"]>, options: Partial<AgentOptions> = {}) {
+    const server = await start();
+    const store = createMemoryStore();
+    const other = defineTool({ ...note, name: "other" });
+    const agent = createAgent({
+      model: claude(server.baseURL),
+      models: { other: claude(server.baseURL) },
+      systemPrompt,
+      tools: [note, other],
+      hooks: [{ name: "change", beforeLLMCall: hook }],
+      store,
+      ...options,
+    });
+    const { sessionId } = await agent.run("Begin.");
+    return { breaks: await breaksOf(agent, store, sessionId), cache: await cacheOf(agent, sessionId), server };
+  }
+
+  const atStep =
+    (step: number, change: ModelCallChange): NonNullable<Hook["beforeLLMCall"]> =>
+    ({ modelCallIndex }) =>
+      modelCallIndex >= step ? change : undefined;
+
+  test.each<[string, ModelCallChange]>([
+    ["tools", { activeTools: ["note"] }],
+    ["system_prompt", { systemPrompt: systemPrompt.replace("minutes", "notes") }],
+    ["tool_choice", { toolChoice: { tool: "note" } }],
+  ])("%s, by a change in step 4", async (broke, change) => {
+    const { breaks } = await play(atStep(4, change), { limits: { maxSteps: 6, onMaxSteps: "stop" } });
+    expect(breaks).toEqual([null, null, null, broke, null, null]);
+  });
+
+  test("messages, by a list in place of the conversation", async () => {
+    const { breaks } = await play(
+      ({ modelCallIndex, messages }) => (modelCallIndex === 4 ? { messages: messages.slice(-2) } : undefined),
+      { limits: { maxSteps: 5, onMaxSteps: "stop" } },
+    );
+    expect(breaks.slice(0, 4)).toEqual([null, null, null, "messages"]);
+  });
+
+  test("nothing, in a session that only grows; and what could be read is what the call before read and wrote", async () => {
+    const { breaks, cache } = await play(() => undefined);
+    expect(new Set(breaks)).toEqual(new Set([null]));
+    for (const [index, { expected, read }] of cache.entries()) {
+      const before = cache[index - 1];
+      expect(expected).toBe(before === undefined ? undefined : before.read + before.written);
+      if (before !== undefined) expect(read).toBe(expected);
+    }
+  });
+
+  test("time, after a pause that the cache did not outlast; and a provider that has lost it", async () => {
+    const clock = createTestClock();
+    let offset = 0;
+    const server = await start({ now: () => clock.now() + offset, reply: () => ({ text: "Yes." }) });
+    const store = createMemoryStore();
+    const agent = createAgent({ model: claude(server.baseURL), systemPrompt, tools: [note], clock, store });
+    const { sessionId } = await agent.run("One?");
+    await clock.advance(8 * 60_000);
+    await agent.run("Two?", { sessionId });
+    offset = 8 * 60_000;
+    await agent.run("Three?", { sessionId });
+    expect(await breaksOf(agent, store, sessionId)).toEqual([null, "time", "unknown"]);
+  });
+
+  test("compaction, after one", async () => {
+    const server = await start({
+      reply: (index, { messages }) =>
+        JSON.stringify((messages as readonly unknown[]).at(-1)).includes("about to be shortened")
+          ? { text: "## Summary\nLines were written down." }
+          : notes(12)(index),
+    });
+    const store = createMemoryStore();
+    const agent = createAgent({
+      model: claude(server.baseURL),
+      systemPrompt,
+      tools: [note],
+      store,
+      compaction: { contextWindow: 8_000 },
+    });
+    const { sessionId } = await agent.run("Begin.");
+    const breaks = await breaksOf(agent, store, sessionId);
+    expect(new Set(breaks)).toEqual(new Set([null, "compaction"]));
+  });
 });

@@ -53,7 +53,7 @@ const choosing = (choices: { readonly [index: number]: ModelCallChange }): Hook 
 
 test("a conversation that only grows is reused whole, also by the next run", proven, async () => {
   const { reused } = await traced({}, [call(1), call(2), { text: "Done." }, { text: "Again." }], 2);
-  const all = (messages: number) => ({ messages, prompt: true, tools: true });
+  const all = (messages: number) => ({ messages, prompt: true, tools: true, expected: 10 });
   expect(reused).toEqual([{ messages: 0, prompt: false, tools: false }, all(1), all(3), all(5)]);
 });
 

@@ -1,6 +1,7 @@
 /**
  * What the settings say of an agent, as the agent takes it.
  */
+import type { PromptCache } from "../../index.js";
 import { type InForce, settingValue } from "./in-force.js";
 
 export type AgentSettings = {
@@ -16,6 +17,8 @@ export type AgentSettings = {
   readonly unasked: readonly string[];
   readonly toolsOff: ReadonlySet<string>;
   readonly skillsOff: readonly string[];
+  /** Null if no setting says how providers are asked to cache prompts. */
+  readonly promptCache: PromptCache | null;
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
 };
 
@@ -40,6 +43,7 @@ export function agentSettings(
     unasked: value("shell.unasked"),
     toolsOff: new Set(value<readonly string[]>("tools.off")),
     skillsOff: value("skills.off"),
+    promptCache: value<PromptCache | undefined>("promptCache") ?? null,
     contextFiles: { names: value("context.files"), maxBytes: value("context.maxBytes") },
   };
 }

@@ -2,7 +2,7 @@
  * The settings of `pawl.config.json`, each said once. What reads the file, `pawl config`, the trust in a folder and the JSON Schema
  * all go by this table.
  */
-import type { Json } from "../../index.js";
+import type { Json, PromptCache } from "../../index.js";
 import { readingNames } from "../permissions/programs.js";
 import { themes } from "../text-style.js";
 import { isVariable, problemWithAliases } from "./model-aliases.js";
@@ -27,6 +27,8 @@ export type SettingRule = {
   readonly effect?: string;
 };
 
+const promptCaches: readonly PromptCache[] = ["auto", "5m", "1h", "off"];
+
 const wholeNumber = { type: "whole number" } as const;
 const texts = { type: "texts" } as const;
 
@@ -41,6 +43,11 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     kind: { type: "models" },
     about: "Names of your own for models, with their settings. A name of two files counts as the stronger file has it.",
     effect: "names models, where they answer and the keys that they get",
+  },
+  promptCache: {
+    kind: { type: "one of", choices: promptCaches },
+    about: "How long providers are asked to cache prompts. Default: 1h in conversations, auto elsewhere.",
+    effect: "sets how providers cache prompts, which changes what runs cost",
   },
   "limits.maxSteps": { kind: wholeNumber, about: "The most model calls of a run.", effect: "sets the limit maxSteps" },
   "limits.maxTokens": {

@@ -159,6 +159,8 @@ function agentFor(
     allowShell: hasShell,
     background: background.processes,
     servers: servers.present(),
+    // A person reads between two turns, for longer than a cache of 5 minutes lasts.
+    promptCache: "1h",
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
   });
   return { agent, permissions: choices.permissions };

@@ -8,6 +8,7 @@
 
 import { type AssistantMessage, type ToolMessage, toolCallsOf, type UserMessage } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
+import { noCache } from "./cache-breaks.js";
 import { withUniqueIds } from "./call-ids.js";
 import { summaryText } from "./loop-prompts.js";
 import { noPauses } from "./pauses.js";
@@ -78,6 +79,7 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
   transcript.promptCache = null;
   transcript.pauses = noPauses;
   forgetSent(transcript.lastSent);
+  transcript.cache = noCache("compaction");
   // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;

@@ -5,7 +5,7 @@ import type { CallRecord } from "./results.js";
 import type { Transcript } from "./transcript-record.js";
 
 export function copyTranscript(transcript: Transcript): Transcript {
-  const { messages, seqs, origins, calls, later, run, ids, originals, shownResults, lastSent } = transcript;
+  const { messages, seqs, origins, calls, later, run, ids, originals, shownResults, lastSent, cache } = transcript;
   return {
     ...transcript,
     messages: messages.slice(),
@@ -18,6 +18,7 @@ export function copyTranscript(transcript: Transcript): Transcript {
     originals: originals === null ? null : new Map(originals),
     shownResults: { ...shownResults },
     lastSent: { ...lastSent },
+    cache: { ...cache },
   };
 }
 

@@ -10,9 +10,11 @@
  * 4. Results have the ids of the calls in the message before them. Anyone who begins to read at a later compaction may know
  *    the calls under other ids than those that the filter saw.
  */
+
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
+import { noteHandoff } from "./cache-breaks.js";
 import { withIdsOf } from "./compaction.js";
 import { holdsFiles } from "./history.js";
 import { changedFrom } from "./reuse.js";
@@ -28,6 +30,7 @@ export function handOver(transcript: Transcript, seq: number, { messages }: Even
   // A prompt belongs to its model call, and the filter may have left it out.
   if (messages !== undefined) run.lastPrompt = null;
   endOverrides(run);
+  noteHandoff(transcript.cache);
   // The hooks of the agent that had the session were told of its steps and compactions, if it has hooks.
   run.leftSteps = run.steps;
   run.compacted = null;

@@ -14,7 +14,10 @@ export function isPause({ lastCallAt }: CallPauses, now: number): boolean {
 }
 
 /** Whether a provider is likely to have the last call in its cache still. It has nothing of use after a compaction. */
-export function isCached({ pauses: { lastCallAt }, promptCache }: Transcript, now: number): boolean {
+export function isCached(
+  { pauses: { lastCallAt }, promptCache }: Pick<Transcript, "pauses" | "promptCache">,
+  now: number,
+): boolean {
   return lastCallAt !== null && now - lastCallAt < (promptCache === "1h" ? 60 : 5) * 60_000;
 }
 

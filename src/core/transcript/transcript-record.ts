@@ -2,11 +2,12 @@
  * The data of a transcript.
  */
 
+import type { CacheBreak, CacheUsage } from "../data/cache-break.js";
 import type { CountedTokens } from "../data/counted-tokens.js";
 import type { AssistantMessage, Message, UserMessage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { SessionData } from "../data/session-data.js";
-import type { RunOptions } from "../machine/event.js";
+import type { RunOptions, ToolChoice } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
 import type { SourcesOfRun } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
@@ -99,6 +100,8 @@ export type Transcript = {
   sentList: readonly ListedMessage[] | null;
   /** What was sent last. */
   readonly lastSent: LastSent;
+  /** What the provider's prompt cache has of it. */
+  cache: CacheRecord;
   /** The session's data. */
   data: SessionData;
   /** How many tokens a provider has counted; null if no provider has. */
@@ -111,6 +114,33 @@ export type CallPauses = {
   readonly lastCallAt: number | null;
   /** How many there were. */
   readonly count: number;
+};
+
+/** The last model call, as far as a provider's prompt cache depends on it. */
+export type CacheRecord = {
+  /** What was sent besides messages; null if nothing is known of it. */
+  call: {
+    readonly promptHash: string | null | undefined;
+    readonly toolsHash: string | null | undefined;
+    readonly toolChoice: ToolChoice;
+    readonly reasoning: string | null;
+    readonly hasImages: boolean;
+    readonly promptCache: Transcript["promptCache"];
+  } | null;
+  /** What the next call will change, for a reason that is known already. */
+  upcoming: CacheBreak | null;
+  /** What this call changed; null if it only added messages. */
+  broke: CacheBreak | null;
+  /** What has to be the reason if its provider reads less than it could. */
+  suspect: CacheBreak | null;
+  /** How many tokens a provider could read in the next call; null if that is unknown. */
+  expected: number | null;
+  /** Whether the provider has reported what it wrote. */
+  isExact: boolean;
+  /** The model that answered last. */
+  model: string | null;
+  /** What the provider has reported of this call; null before its answer, and if it reports nothing. */
+  usage: CacheUsage | null;
 };
 
 /** The last model call, and what it had in common with the call before. */

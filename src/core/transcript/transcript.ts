@@ -18,6 +18,7 @@ import { addUsage } from "../data/usage.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome } from "../machine/state.js";
+import { noCache, noteAnswer, noteCall } from "./cache-breaks.js";
 import { callRecords, countCalls, lastFault, recordEntry, recordSkip } from "./call-records.js";
 import { compact, noteSummary, uniqueIn, userText } from "./compaction.js";
 import { handOver } from "./handoff.js";
@@ -70,6 +71,7 @@ export function createTranscript(): Transcript {
     pauses: noPauses,
     sentList: null,
     lastSent: nothingSent(),
+    cache: noCache(),
     data: noData,
     countedTokens: null,
   };
@@ -215,7 +217,6 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
   transcript.promptCache = event.promptCache ?? null;
-  transcript.pauses = countPause(transcript.pauses, event.at);
   if (event.input !== undefined) changeInput(transcript, run, event.input);
   const prompt = promptOf(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
@@ -227,7 +228,10 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
     transcript.appended = { seq, messages: event.append };
   }
   transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
+  const { count } = transcript.lastSent;
   noteSent(transcript, run);
+  noteCall(transcript, run, event, { count });
+  transcript.pauses = countPause(transcript.pauses, event.at);
 }
 
 /** A hook may change the input of a run before a model has seen it. */
@@ -260,6 +264,7 @@ function addAnswer(transcript: Transcript, seq: number, event: EventOf<"model_fi
   const { run } = transcript;
   if (run === null) return;
   countUsage(run, event, event.usage);
+  noteAnswer(transcript.cache, event);
   transcript.pauses = { lastCallAt: event.timing.startedAt, count: transcript.pauses.count };
   run.steps = event.modelCallIndex;
   run.leftSteps = 0;

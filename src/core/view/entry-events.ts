@@ -192,6 +192,7 @@ function messageEvents(
   for (const { callKey, part } of transcript.calls.values())
     bodies.push({ type: "call_start", runId, callKey, toolCallId: part.toolCallId, name: part.name });
   const { durationMs } = timing;
+  const cache = transcript.cache.usage ?? undefined;
   const step = {
     type: "step_finished",
     runId,
@@ -204,9 +205,9 @@ function messageEvents(
     durationMs,
   } as const;
   bodies.push(
-    providerMetadata === undefined && warnings === undefined
+    providerMetadata === undefined && warnings === undefined && cache === undefined
       ? step
-      : { ...step, ...defined({ providerMetadata, warnings }) },
+      : { ...step, ...defined({ providerMetadata, warnings, cache }) },
   );
   return bodies;
 }

@@ -2,6 +2,7 @@
  * Public events: their names and shapes.
  */
 
+import type { CacheUsage } from "../data/cache-break.js";
 import type {
   AssistantMessage,
   Fault,
@@ -267,6 +268,8 @@ export type PublicEventBody =
       readonly providerMetadata?: ProviderMetadata;
       /** What the provider could not do of what was asked, for example a setting that it does not know. */
       readonly warnings?: readonly string[];
+      /** How the call used the provider's prompt cache. Absent if the provider reports nothing of it. */
+      readonly cache?: CacheUsage;
       /** The usage of the whole step, with its failed attempts. */
       readonly usage: Usage;
       readonly durationMs: number;

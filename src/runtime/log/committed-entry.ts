@@ -1,6 +1,7 @@
 /**
  * A committed entry of the log, with its public events and states.
  */
+import type { CacheBreak } from "../../core/data/cache-break.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
@@ -28,9 +29,17 @@ export type SentCall = {
   readonly toolsHash: string | null | undefined;
   /** The settings of the call; null: none. */
   readonly settings: ModelSettings | null;
+  /** How long the provider is asked to keep the request; null: its usual time. */
+  readonly promptCache: "1h" | "off" | null;
+  /** Why the provider cannot read the call before from its cache, as far as the request says; and how much it could read. */
+  readonly broke: CacheBreak | null;
+  readonly expected: number | null;
 };
 
-export function sentCall({ event }: Entry, { lastSent, promptHash, toolsHash, settings }: Transcript): SentCall | null {
+export function sentCall(
+  { event }: Entry,
+  { lastSent, promptHash, toolsHash, settings, promptCache, cache }: Transcript,
+): SentCall | null {
   if (event.type !== "prepared") return null;
   return {
     messages: lastSent.count,
@@ -39,5 +48,8 @@ export function sentCall({ event }: Entry, { lastSent, promptHash, toolsHash, se
     promptHash,
     toolsHash,
     settings,
+    promptCache,
+    broke: cache.broke,
+    expected: cache.expected,
   };
 }

@@ -7,9 +7,9 @@
  *    complete.
  */
 
-import { textOf, type Usage, type UserMessage } from "../../core/data/message.js";
+import { defined } from "../../core/data/defined.js";
+import { textOf, type UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
-import { roundCost } from "../../core/data/usage.js";
 import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { Purpose, State, Status } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -23,15 +23,8 @@ import type {
 } from "../../ports/trace.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import {
-  type ContentWriter,
-  callsOf,
-  contentWriter,
-  type OpenCalls,
-  seeCallEvent,
-  seeCallEvents,
-  seeToolStep,
-} from "./calls.js";
+import { failedAttempt, finishedAttempt, used } from "./attempts.js";
+import { callsOf, contentWriter, type OpenCalls, seeCallEvent, seeCallEvents, seeToolStep } from "./calls.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
@@ -66,7 +59,8 @@ type OpenStep = {
   readonly modelCallIndex: number;
   readonly purpose: Purpose;
   readonly messages: number;
-  readonly reused: TraceRecordOf<"step">["reused"];
+  reused: TraceRecordOf<"step">["reused"];
+  readonly promptCache?: "1h" | "off";
   readonly settings?: ModelSettings;
   readonly sources?: readonly TracedSource[];
   readonly contextSeq: number;
@@ -133,7 +127,8 @@ export function createTraceBuilder(
     const states = run.states.splice(0);
     const empty = { attempts: [], calls: new Map(), hooks: [], states };
     const messages = sent?.messages ?? 0;
-    const chosen = { ...settingsOf(sent, redact), ...sourcesOf(event, redact) };
+    const { promptCache } = event;
+    const chosen = { ...settingsOf(sent, redact), ...sourcesOf(event, redact), ...defined({ promptCache }) };
     step = { modelCallIndex, purpose, messages, reused, ...chosen, contextSeq, startedAt, endedAt: at, ...empty };
   }
 
@@ -192,7 +187,13 @@ export function createTraceBuilder(
     run = null;
   }
 
-  function take({ entry: { event }, after, sent }: CommittedEntry, hooks: readonly TracedHook[]): void {
+  /** Some breaks show in what the provider reports only. */
+  function noteCache(events: readonly PublicEvent[]): void {
+    const broke = events.find((one) => one.type === "step_finished")?.cache?.broke;
+    if (step !== null && broke !== undefined) step.reused = { ...step.reused, broke };
+  }
+
+  function take({ entry: { event }, events, after, sent }: CommittedEntry, hooks: readonly TracedHook[]): void {
     switch (event.type) {
       case "restarted":
         if (run !== null) run.restarts += 1;
@@ -205,6 +206,7 @@ export function createTraceBuilder(
         break;
       case "model_finished":
         step?.attempts.push(finishedAttempt(event, redact, writer));
+        noteCache(events);
         break;
       case "model_failed":
         step?.attempts.push(failedAttempt(event, redact, writer));
@@ -267,10 +269,20 @@ export function createTraceBuilder(
 
 /** The prompt and the tools of the call before the run's first one are the same if the entry does not name others. */
 function reusedIn(event: EventOf<"prepared">, sent: SentCall | null, last: SentCall | null): OpenStep["reused"] {
-  if (sent === null || (last === null && sent.reused === 0)) return { messages: 0, prompt: false, tools: false };
+  if (sent === null) return { messages: 0, prompt: false, tools: false };
+  if (last === null && sent.reused === 0) {
+    const broke = sent.broke === null ? {} : { broke: sent.broke };
+    return { messages: 0, prompt: false, tools: false, ...broke };
+  }
   const isSame = (hash: "promptHash" | "toolsHash") =>
     last === null ? event[hash] === undefined : sent[hash] === last[hash];
-  return { messages: sent.reused, prompt: isSame("promptHash"), tools: isSame("toolsHash") && sent.sameChoice };
+  return {
+    messages: sent.reused,
+    prompt: isSame("promptHash"),
+    tools: isSame("toolsHash") && sent.sameChoice,
+    ...(sent.expected === null ? {} : { expected: sent.expected }),
+    ...(sent.broke === null ? {} : { broke: sent.broke }),
+  };
 }
 
 function settingsOf(sent: SentCall | null, redact: Redact): Pick<OpenStep, "settings"> {
@@ -315,32 +327,4 @@ function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
 
 function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact) {
   return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
-}
-
-function finishedAttempt(
-  event: EventOf<"model_finished">,
-  redact: Redact,
-  content: ContentWriter | null,
-): TracedAttempt {
-  const { attempt, model, timing, usage, finishReason, message, warnings } = event;
-  const warned = warnings === undefined ? {} : { warnings: warnings.map(redact) };
-  const text = content === null ? {} : { text: content.text(textOf(message)) };
-  return { attempt, model, ...timing, ...resent(event), finishReason, ...warned, ...used(usage), ...text };
-}
-
-function failedAttempt(event: EventOf<"model_failed">, redact: Redact, content: ContentWriter | null): TracedAttempt {
-  const { attempt, model, timing, usage, failure, next, partial } = event;
-  const again = next.type === "retry" ? { retryInMs: next.inMs } : {};
-  const shown = { ...failure, message: redact(failure.message) };
-  const text = content === null || partial === undefined ? {} : { text: content.text(partial.text) };
-  const tried = { attempt, model, ...timing, ...resent(event) };
-  return { ...tried, failure: shown, next: next.type, ...again, ...used(usage), ...text };
-}
-
-function resent({ resends }: { readonly resends?: number }): { readonly resends?: number } {
-  return resends === undefined ? {} : { resends };
-}
-
-function used(usage: Usage | undefined): { readonly usage?: Usage } {
-  return usage === undefined ? {} : { usage: roundCost(usage) };
 }

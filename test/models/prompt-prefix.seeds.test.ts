@@ -1,0 +1,179 @@
+/**
+ * Whatever happens in a session, a request begins with the request before it, or the session says what broke that; a strict server
+ * takes every request; and each request can be made again from the log as it was sent.
+ */
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
+import { expect, test } from "vitest";
+import {
+  type Bill,
+  type BillingServer,
+  beginsWith,
+  type ScriptedReply,
+  startBillingServer,
+} from "../../bench/economy/billing-server.mjs";
+import { finalSummaryWithTools } from "../../src/core/transcript/loop-prompts.js";
+import {
+  createAgent,
+  createMemoryStore,
+  defineTool,
+  type Hook,
+  type Model,
+  type ModelCallChange,
+  type ModelRequest,
+  modelRequests,
+  type Store,
+  traceSession,
+} from "../../src/index.js";
+import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
+import { fromAiSdk } from "../../src/models/index.js";
+import { type Chance, createChance } from "../core/chance.js";
+import { collect } from "../support/agents.js";
+import { sampled } from "../support/sampled.js";
+
+const apiKey = "sk-test";
+const systemPrompt = "You keep the minutes of a meeting. ".repeat(200);
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+type Create = (baseURL: string) => LanguageModel;
+const creators: readonly [Create, ...Create[]] = [
+  (baseURL) => createAnthropic({ baseURL, apiKey })("claude-sonnet-5"),
+  (baseURL) => createAnthropicV4({ baseURL, apiKey })("claude-sonnet-5"),
+];
+
+/** Parallel calls, unknown tools, malformed input, calls that are denied, fail, and give pictures or outputs that are cut. */
+function answers(chance: Chance): (index: number, body: Bill["body"]) => ScriptedReply {
+  const names = ["note", "note", "fail", "denied", "picture", "huge", "unknown"] as const;
+  return (index, { messages }) => {
+    const last = JSON.stringify((messages as readonly unknown[]).at(-1));
+    if (last.includes("about to be shortened"))
+      return chance.once(3) ? { calls: [{ name: "note", input: {} }] } : { text: "## Summary\nLines were written." };
+    if (chance.once(5)) return { text: `All of it, at ${index}.` };
+    const calls = Array.from({ length: 1 + chance.below(3) }, () => ({
+      name: chance.pick(names),
+      input: chance.once(6) ? "no object" : { line: `${index} ${chance.below(100)}` },
+    }));
+    return { text: chance.once(2) ? "" : "One more.", calls };
+  };
+}
+
+function toolsOf() {
+  const tool = (name: string, execute: (line: string) => unknown) =>
+    defineTool({
+      name,
+      description: "Writes a line down.",
+      input: { type: "object", properties: { line: { type: "string" } }, required: ["line"] },
+      execute: ({ line }) => execute(String(line)),
+    });
+  return [
+    tool("note", (line) => `Noted: ${line} ${"… ".repeat(200)}`),
+    tool("denied", (line) => line),
+    tool("fail", () => {
+      throw new Error("The pen is dry.");
+    }),
+    tool("picture", () => ({ type: "content", parts: [{ type: "file", mediaType: "image/png", data: pixel }] })),
+    tool("huge", (line) => `${line} `.repeat(30_000)),
+  ];
+}
+
+function changes(chance: Chance): Hook {
+  const options: readonly [ModelCallChange, ...ModelCallChange[]] = [
+    { systemPrompt: `${systemPrompt} Be brief.` },
+    { activeTools: ["note", "huge"] },
+    { toolChoice: "required" },
+    { settings: { temperature: 1 } },
+  ];
+  return { name: "change", beforeLLMCall: () => (chance.once(6) ? chance.pick(options) : undefined) };
+}
+
+/** The model, and every request that it was sent. */
+function watched(model: Model, sent: ModelRequest[]): Model {
+  return {
+    ...model,
+    stream(request, signal) {
+      sent.push({ ...request, messages: [...request.messages] });
+      return model.stream(request, signal);
+    },
+  };
+}
+
+function bills({ ledger }: BillingServer): readonly Bill[] {
+  return ledger.map((entry) => {
+    if (entry.refused !== undefined) throw new Error(`The server refused a request: ${entry.refused}`);
+    expect(entry.marks).toBeLessThanOrEqual(4);
+    return entry;
+  });
+}
+
+async function breaksIn(store: Store): Promise<ReadonlyMap<string, string | undefined>> {
+  const steps = (await traceSession(store, "s")).flatMap((record) => (record.type === "step" ? [record] : []));
+  return new Map(steps.map(({ runId, modelCallIndex, reused }) => [`${runId}/${modelCallIndex}`, reused.broke]));
+}
+
+async function play(seed: number, total: { requests: number; broken: number; behind: number }): Promise<void> {
+  const chance = createChance(seed);
+  const server = await startBillingServer({
+    reply: answers(chance),
+    positions: chance.pick(["runs", "blocks"]),
+  });
+  const store = createMemoryStore();
+  const sent: ModelRequest[] = [];
+  const create = chance.pick(creators);
+  const hooks = chance.once(2) ? [changes(chance)] : [];
+  const promptCache = chance.pick(["auto", "1h"] as const);
+  const compaction = chance.once(2) ? { contextWindow: 6_000 } : {};
+  const start = () =>
+    createAgent({
+      model: watched(fromAiSdk(create(server.baseURL)), sent),
+      systemPrompt,
+      tools: toolsOf(),
+      canExecuteTool: ({ tool: { name } }) => (name === "denied" ? { verdict: "deny", reason: "no" } : "allow"),
+      context: chance.once(2) ? { hints: [{ name: "now", text: () => "It is late." }] } : {},
+      limits: { maxSteps: 8, onRepeatedCall: "ignore" },
+      retry: { maxRetries: 0 },
+      hooks,
+      promptCache,
+      compaction,
+      store,
+    });
+  let agent = start();
+  for (let run = 0; run < 3; run += 1) {
+    for await (const item of agent.runStream(`Run ${run}.`, { sessionId: "s" }))
+      if (item.type === "tool_call" && chance.once(8)) await agent.session("s").steer(`Steer ${chance.below(9)}.`);
+    // Another process has the next run.
+    await agent.shutdown();
+    agent = start();
+  }
+  await server.close();
+  const all = bills(server);
+  expect(all).toHaveLength(sent.length);
+  expect(await collect(modelRequests(store, "s"))).toEqual(sent);
+  const broke = await breaksIn(store);
+  let before: Bill | null = null;
+  for (const [index, bill] of all.entries()) {
+    const { purpose, runId, modelCallIndex, attempt, tools } = sent[index] as ModelRequest;
+    total.requests += 1;
+    if (purpose === "compaction") {
+      total.behind += tools.length > 0 ? 1 : 0;
+      continue;
+    }
+    const reason = broke.get(`${runId}/${modelCallIndex}`);
+    if (before !== null && !beginsWith(bill, before) && attempt === 1) {
+      total.broken += 1;
+      expect(reason, `seed ${seed}, ${runId}/${modelCallIndex}`).toBeDefined();
+    }
+    if (before !== null && reason === undefined) expect(bill.read, `seed ${seed}, request ${index}`).toBe(before.total);
+    // What asks for a last summary is not part of the conversation.
+    if (!JSON.stringify(bill.body).includes(finalSummaryWithTools)) before = bill;
+  }
+}
+
+test("each request begins with the request before, or the trace names what broke that", {
+  timeout: 120_000,
+}, async () => {
+  const total = { requests: 0, broken: 0, behind: 0 };
+  for (let seed = 1; seed <= sampled({ quick: 8, long: 60 }); seed += 1) await play(seed, total);
+  expect(total.requests).toBeGreaterThan(sampled({ quick: 100, long: 800 }));
+  expect(total.broken).toBeGreaterThan(0);
+  expect(total.behind).toBeGreaterThan(0);
+});
