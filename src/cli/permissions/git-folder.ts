@@ -7,7 +7,8 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { mainWorktree } from "./project.js";
 import { findProgram, isIn } from "./system-program.js";
@@ -21,6 +22,8 @@ const settings: readonly (readonly [name: string, value: string])[] = [
   ["gpg.ssh.program", "false"],
   ["gpg.x509.program", "false"],
   ["log.showSignature", "false"],
+  // `remerge` repeats a merge, with the merge drivers of the repository.
+  ["log.diffMerges", "separate"],
   // Git looks into a submodule by running itself there, with the settings of the submodule.
   ["diff.ignoreSubmodules", "dirty"],
   ["diff.submodule", "short"],
@@ -52,7 +55,9 @@ const namesProgram =
   /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver)$/i;
 /** What the settings above, and the variables, turn off. */
 const turnedOff =
-  /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*|merge\..*)$/i;
+  /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*)$/i;
+/** Settings of a repository that name a file whose content Git may show. */
+const namesFile = /^(blame\.ignorerevsfile|mailmap\.file|core\.(excludesfile|attributesfile)|diff\.orderfile)$/i;
 /** Git LFS as it installs itself. */
 const wellKnown: ReadonlySet<string> = new Set([
   "filter.lfs.clean\ngit-lfs clean -- %f",
@@ -77,35 +82,70 @@ export async function lookAtGit(folder: string, root: string): Promise<GitFolder
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: "C", ...quietGit };
   const ask = async (...args: readonly string[]) =>
     (await run(git.path, args, { cwd: folder, env, timeout: timeoutMs, maxBuffer: 4 * 1024 * 1024 })).stdout;
-  let listed: string;
+  let settingsHere: readonly Setting[];
   try {
-    listed = await ask("config", "--list", "--show-scope", "--includes", "-z");
+    settingsHere = settingsIn(await ask("config", "--list", "--show-scope", "--show-origin", "--includes", "-z"));
   } catch {
     return { risk: "Git does not say what its configuration is here", isBelow: false };
   }
-  const risk = riskOf(listed);
+  const risk = riskOf(settingsHere);
   try {
-    const paths = await ask("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir");
-    const [top = "", common = ""] = paths.trimEnd().split("\n");
-    return { risk: risk ?? submoduleRisk(top), isBelow: isBelow(root, top, common) };
-  } catch {
-    // There is no repository, so there is nothing of one to run or to read.
-    return { risk, isBelow: true };
+    const paths = await ask("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir");
+    const [own = "", common = ""] = paths.trimEnd().split("\n");
+    // Fails in a repository without a worktree, and in the folder .git.
+    const top = (await ask("rev-parse", "--path-format=absolute", "--show-toplevel")).trimEnd();
+    return {
+      risk: risk ?? submoduleRisk(top),
+      isBelow: await isBelow(root, { top, own, common }, settingsHere),
+    };
+  } catch (error) {
+    // Without a repository, there is nothing of one to run or to read. After any other failure, Git may read anything.
+    return { risk, isBelow: isWithoutRepository(error) };
   }
 }
 
-/** @param listed scope and setting in turn, each ended by NUL: `local`, `core.pager\nless` */
-function riskOf(listed: string): string | null {
+/** The messages of Git are in English: `lookAtGit` sets LANG. */
+function isWithoutRepository(error: unknown): boolean {
+  const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };
+  return code === 128 && typeof stderr === "string" && stderr.startsWith("fatal: not a git repository");
+}
+
+type Setting = {
+  /** `local` and `worktree` are the repository's own. */
+  readonly scope: string;
+  /** The file that has the setting, relative to the top of the worktree. */
+  readonly origin: string;
+  readonly name: string;
+  readonly value: string;
+};
+
+/** @param listed scope, origin and setting in turn, each ended by NUL: `local`, `file:.git/config`, `core.pager\nless` */
+function settingsIn(listed: string): readonly Setting[] {
   const parts = listed.split("\0");
-  let isQuiet = false;
-  for (let at = 0; at + 1 < parts.length; at += 2) {
-    const [scope = "", setting = ""] = [parts[at], parts[at + 1]];
-    const [name = "", value = ""] = setting.split("\n", 2);
-    if (scope === "command" && name === "core.hookspath") isQuiet = true;
-    if (scope !== "local" && scope !== "worktree") continue;
-    const isProgram = namesProgram.test(name) && !wellKnown.has(`${name}\n${value}`);
-    if (isProgram && !turnedOff.test(name)) return `this repository's configuration sets ${name}`;
+  const found: Setting[] = [];
+  for (let at = 0; at + 2 < parts.length; at += 3) {
+    const [scope = "", origin = "", setting = ""] = parts.slice(at, at + 3);
+    const end = setting.indexOf("\n");
+    const [name, value] = end === -1 ? [setting, ""] : [setting.slice(0, end), setting.slice(end + 1)];
+    found.push({ scope, origin: origin.replace(/^file:/, ""), name, value });
   }
+  return found;
+}
+
+function isOfRepository({ scope }: Setting): boolean {
+  return scope === "local" || scope === "worktree";
+}
+
+function riskOf(all: readonly Setting[]): string | null {
+  const started = all.find(
+    (setting) =>
+      isOfRepository(setting) &&
+      namesProgram.test(setting.name) &&
+      !wellKnown.has(`${setting.name}\n${setting.value}`) &&
+      !turnedOff.test(setting.name),
+  );
+  if (started !== undefined) return `this repository's configuration sets ${started.name}`;
+  const isQuiet = all.some(({ scope, name }) => scope === "command" && name === "core.hookspath");
   return isQuiet ? null : "this version of Git cannot be told to run no programs";
 }
 
@@ -120,18 +160,59 @@ function submoduleRisk(top: string): string | null {
   }
 }
 
-function isBelow(root: string, top: string, common: string): boolean {
+type Paths = { readonly top: string; readonly own: string; readonly common: string };
+
+async function isBelow(root: string, { top, own, common }: Paths, all: readonly Setting[]): Promise<boolean> {
   try {
-    const real = realpathSync(common);
+    const [real, ownReal] = [await realpath(common), await realpath(own)];
     // A worktree's repository is elsewhere, and it has to know the worktree.
     const home = mainWorktree(top) === top ? root : dirname(real);
-    const inner = ["objects", "refs"].map((name) => realpathSync(join(real, name)));
+    const isHere = (path: string) => isIn(root, path) || isIn(home, path);
+    const named = all.filter(isOfRepository).flatMap(({ origin, name, value }) => [
+      resolve(top, origin),
+      // `~` and `%(prefix)` lead elsewhere.
+      ...(namesFile.test(name) ? [/^[~%:]/.test(value) ? "/" : resolve(top, value)] : []),
+    ]);
     return (
-      isIn(root, realpathSync(top)) &&
-      [real, ...inner].every((path) => isIn(home, path)) &&
-      !existsSync(join(real, "objects/info/alternates"))
+      isIn(root, await realpath(top)) &&
+      [real, ownReal].every((path) => isIn(home, path)) &&
+      [...new Set(named)].every((path) => isHere(realOrMissing(path))) &&
+      !existsSync(join(real, "objects/info/alternates")) &&
+      (await linksStayIn(isHere, real)) &&
+      (isIn(real, ownReal) || (await linksStayIn(isHere, ownReal)))
     );
   } catch {
     return false;
   }
+}
+
+/** A file that is missing has nothing to show, and may be named anywhere. */
+function realOrMissing(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return path;
+    throw error;
+  }
+}
+
+/** Git reads nothing in these folders to show it. */
+const unread: ReadonlySet<string> = new Set(["hooks", "lfs", "modules", "annex"]);
+const mostEntries = 100_000;
+
+/** Whether all links in a repository lead to where Git may read: its objects and references may be links, also one by one. */
+async function linksStayIn(isHere: (path: string) => boolean, repository: string): Promise<boolean> {
+  let left = mostEntries;
+  const folders = [repository];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await readdir(folder, { withFileTypes: true });
+    left -= entries.length;
+    if (left < 0) return false;
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.isSymbolicLink() && !isHere(realOrMissing(path))) return false;
+      if (entry.isDirectory() && (folder !== repository || !unread.has(entry.name))) folders.push(path);
+    }
+  }
+  return true;
 }

@@ -68,7 +68,10 @@ function doing(commands: string, never: string): readonly KnownCommand[] {
   return commands.split(", ").map((command) => ({ words: command.split(" "), never: options(never) }));
 }
 
-const ofGit = "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules";
+const ofGit =
+  "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules " +
+  // Merges are repeated, with the merge drivers that are configured.
+  "--remerge-diff --diff-merges";
 const ofNpm =
   "-C -c --prefix --script-shell --shell --node-options --userconfig --globalconfig --globalignorefile --git --editor " +
   "--viewer --browser --call --package --init-module --node-gyp --cache --global --location";
@@ -102,7 +105,9 @@ const all: readonly KnownCommand[] = [
     never: "-z --pre --pre-glob --search-zip --hostname-bin",
     strays: "-L --follow",
   }),
-  ...reading("names", "git status, git ls-files, git rev-parse, git describe", { never: ofGit }),
+  // Twice, -v shows the changes.
+  ...reading("names", "git status", { never: ofGit, below: "-v --verbose" }),
+  ...reading("names", "git ls-files, git rev-parse, git describe", { never: ofGit }),
   ...reading("below", "git log, git diff, git show, git blame, git shortlog", { never: ofGit }),
   ...reading("below", "git grep", { never: `-O --open-files-in-pager ${ofGit}` }),
   ...doing("mkdir, touch, jq", ""),

@@ -97,6 +97,7 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
   git("--git-dir=bare", "config", "core.bare", "false");
   git("--git-dir=bare", "config", "core.worktree", ".");
   git("--git-dir=bare", "config", "core.fsmonitor", "canary");
+  makeMerged(join(root, "merged"), template);
   let copies = 0;
   return {
     base: template,
@@ -125,6 +126,28 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
       return seen;
     },
   };
+}
+
+/** A repository whose last commit is a merge, with a merge driver that starts the canary. */
+function makeMerged(folder: string, base: string): void {
+  mkdirSync(folder);
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", args, { cwd: folder, env: environmentOf(base), stdio: "pipe" });
+  const commit = (text: string) => {
+    writeFileSync(join(folder, "t"), text);
+    git("add", "-A");
+    git("commit", "-qm", text);
+  };
+  git("init", "-q");
+  writeFileSync(join(folder, ".gitattributes"), "* merge=evil\n");
+  commit("base");
+  git("checkout", "-qb", "other");
+  commit("theirs");
+  git("checkout", "-q", "main");
+  commit("ours");
+  git("merge", "-q", "-s", "ours", "other");
+  git("config", "merge.evil.driver", "canary; true");
+  git("config", "log.diffMerges", "remerge");
 }
 
 function environmentOf(base: string): NodeJS.ProcessEnv {
