@@ -7,6 +7,7 @@ import { allows, catches, programOf } from "./command-pattern.js";
 import { matchingFiles } from "./file-patterns.js";
 import { type LooseLine, readLoosely } from "./loose-line.js";
 import { folderRisk, onlyReads, pathsInWord, type ReadingPlace } from "./reading-commands.js";
+import { followPath } from "./real-path.js";
 import { namesTool, type Rule, writesFiles } from "./rule.js";
 import { readShellLine, type StrictLine } from "./shell-line.js";
 
@@ -24,10 +25,13 @@ export async function shellTest(
   const line = typeof given === "string" ? given : "";
   const isStricter = rules.some(({ verdict, about }) => verdict !== "allow" && about.kind !== "tool");
   const loose = isStricter ? await readLoosely(line) : null;
+  let paths: ReadonlySet<string> | null = null;
   const strict = await readShellLine(line, root);
   const reading = readingPlace(rules, { root, names, closesPath });
   return {
-    mayBeDenied: loose?.isUnknown === true && rules.some(({ verdict, tool }) => verdict === "deny" && tool === "shell"),
+    mayBeDenied:
+      (loose?.isUnknown === true && rules.some(({ verdict, tool }) => verdict === "deny" && tool === "shell")) ||
+      (loose?.mayNameMore === true && reading.closesSome),
     catches(rule) {
       const { about } = rule;
       if (about.kind === "tool") return namesTool(rule, "shell");
@@ -38,7 +42,9 @@ export async function shellTest(
           loose.mentions.has(programOf(about.pattern.words))
         );
       // A command that names a file may read it or write it. What only keeps files from being written is asked about.
-      return rule.verdict === "deny" && pathsOf(loose, root).some((path) => closesPath(rule, path, root));
+      if (rule.verdict !== "deny") return false;
+      paths ??= pathsOf(loose, root);
+      return [...paths].some((path) => closesPath(rule, path, root));
     },
     async allowedBy(all) {
       const whole = all.find((rule) => namesTool(rule, "shell"));
@@ -77,12 +83,21 @@ async function allowedByWords(strict: StrictLine, rules: readonly Rule[], readin
   return { rule: first };
 }
 
-/** The paths that a line may name, from each folder that it may be in. */
-function pathsOf({ words, patterns, folders }: LooseLine, root: string): readonly string[] {
-  const bases = [root];
-  for (const folder of folders) bases.push(resolve(bases.at(-1) ?? root, folder));
-  return bases.flatMap((base) => [
-    ...words.flatMap(pathsInWord).map((path) => resolve(base, path)),
-    ...patterns.flatMap((pattern) => matchingFiles(pattern, base) ?? []),
-  ]);
+/**
+ * The paths that a line may name, from each folder that it may be in. A `..` after a link is taken in both ways: back, as a shell
+ * does it in `cd`, and on to the parent of the link's target, as system calls do.
+ */
+function pathsOf({ words, patterns, folders }: LooseLine, root: string): ReadonlySet<string> {
+  const both = (base: string, path: string) => [resolve(base, path), followPath(base, path)];
+  const bases = new Set([root]);
+  let last = [root];
+  for (const folder of folders) {
+    last = [...new Set(last.flatMap((base) => both(base, folder)))].slice(0, maxFolders);
+    for (const base of last) bases.add(base);
+  }
+  const named = words.flatMap(pathsInWord);
+  const found = (base: string) => patterns.flatMap((pattern) => matchingFiles(pattern, base) ?? []);
+  return new Set([...bases].flatMap((base) => [...named, ...found(base)].flatMap((path) => both(base, path))));
 }
+
+const maxFolders = 8;

@@ -4,13 +4,13 @@
  * 1. Deny beats ask beats allow, over all rules together. A more specific rule does not win over a general one.
  * 2. A rule that allows must be sure of the whole call. A rule that denies or asks looks further.
  */
-import { realpathSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { Json } from "../../index.js";
 import type { AllowedBy, CallTest, CallToDecide } from "./call-test.js";
 import { shellTest } from "./decide-shell.js";
 import { matchesPath, type PathPattern } from "./path-pattern.js";
 import { readingNames } from "./programs.js";
+import { maxPathCharacters, realAsFarAsItExists } from "./real-path.js";
 import { isOwnTool, isPathTool, namesTool, pathOfCall, type Rule, writesFiles } from "./rule.js";
 import type { Verdict } from "./rule-text.js";
 import { coversVersion, whyOtherVersion } from "./tool-version.js";
@@ -135,8 +135,6 @@ function closesPathIn(rule: Rule, input: Json, root: string): boolean {
   return false;
 }
 
-const maxPathCharacters = 4_096;
-
 /** What lies outside of the folder is of no relative pattern, also not of `**`. */
 function isOf(pattern: PathPattern, real: string, root: string): boolean {
   const subject = subjectOf(pattern, real, root);
@@ -164,16 +162,6 @@ function subjectOf({ isAbsolute: isWhole }: PathPattern, absolute: string, root:
   if (isWhole) return absolute.split(sep).join("/").replace(/^\//, "");
   const inner = relative(root, absolute).split(sep).join("/");
   return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? null : inner;
-}
-
-/** Follows links as far as the path exists. */
-function realAsFarAsItExists(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(realAsFarAsItExists(parent), basename(path));
-  }
 }
 
 function webTest({ input }: CallToDecide): CallTest {

@@ -1,39 +1,49 @@
 /**
  * Replaces patterns by the names of files, as a shell does: `*`, `?` and `[…]`, of which a leading dot is no part.
  *
- * A `[…]` counts as any character, so there may be more names than the shell finds, and never fewer.
+ * There may be more names than the shell finds, and never fewer: a `[…]` counts as any character, and what a `?` is in a name that
+ * is not plain ASCII depends on the locale, so there it counts as any characters.
  */
 import { readdirSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute } from "node:path";
 import { matchesName } from "./path-pattern.js";
 
 const maxNames = 5_000;
 
-/** @returns absolute paths; null if there are too many to look at */
+/** Whether a pattern has no other brackets than lists and ranges of letters and digits: `[ab]`, `[0-9_]`. */
+export function isPlainPattern(pattern: string): boolean {
+  return !/[[\]]/.test(pattern.replace(/\[[A-Za-z0-9_-]+\]/g, ""));
+}
+
+/** @returns absolute paths, which may have `..` in them; null if there are too many to look at, or one that cannot be read */
 export function matchingFiles(pattern: string, folder: string): readonly string[] | null {
-  let found: readonly string[] = [isAbsolute(pattern) ? "/" : folder];
+  let found: readonly string[] = [isAbsolute(pattern) ? "" : folder];
   let left = maxNames;
   for (const part of pattern.split("/").filter((name) => name !== "")) {
     if (!/[*?[]/.test(part)) {
-      found = found.map((path) => join(path, part));
+      found = found.map((path) => `${path}/${part}`);
       continue;
     }
     const wanted = part.replace(/\[[^\]]*\]/g, "?");
+    const wider = wanted.replaceAll("?", "*");
     const next: string[] = [];
     for (const path of found)
       for (const name of namesIn(path)) {
         left -= 1;
-        if (left < 0) return null;
-        if (name.startsWith(".") === wanted.startsWith(".") && matchesName(wanted, name)) next.push(join(path, name));
+        // A name that is not UTF-8 cannot be looked up.
+        if (left < 0 || name.includes("\ufffd")) return null;
+        if (name.startsWith(".") !== wanted.startsWith(".")) continue;
+        if (matchesName(/^[ -~]*$/.test(name) ? wanted : wider, name)) next.push(`${path}/${name}`);
       }
     found = next;
   }
   return found;
 }
 
+/** Some shells also match `.` and `..`: `.*`. */
 function namesIn(path: string): readonly string[] {
   try {
-    return readdirSync(path);
+    return [".", "..", ...readdirSync(path === "" ? "/" : path)];
   } catch {
     return [];
   }

@@ -7,6 +7,7 @@
 import { basename } from "node:path";
 import type { Command, ParsedScript, Pipeline, Redirection, SyntaxNode, Word } from "unbash";
 import { choosesWhatRuns, obeysInput } from "./command-pattern.js";
+import { isPlainPattern } from "./file-patterns.js";
 import { loadParser } from "./shell-line.js";
 
 type Parser = typeof import("unbash");
@@ -22,6 +23,8 @@ export type LooseLine = {
   readonly patterns: readonly string[];
   /** Where `cd` in the line may lead, as it is written. */
   readonly folders: readonly string[];
+  /** Whether it may name files that are not listed here: by braces, or by patterns that are not read. */
+  readonly mayNameMore: boolean;
   /** Whether something in it cannot be known beforehand: its syntax, or the name of a command. */
   readonly isUnknown: boolean;
 };
@@ -31,6 +34,8 @@ const maxNodes = 20_000;
 const maxNestedLines = 8;
 const maxCommands = 2_000;
 const maxFolders = 10;
+/** How many `..` are followed. */
+const maxUpward = 500;
 
 type Found = {
   commands: (readonly string[])[];
@@ -38,7 +43,9 @@ type Found = {
   words: string[];
   patterns: string[];
   folders: string[];
+  mayNameMore: boolean;
   isUnknown: boolean;
+  upwardLeft: number;
   nodesLeft: number;
   commandsLeft: number;
 };
@@ -52,6 +59,8 @@ export async function readLoosely(line: string): Promise<LooseLine> {
     words: [],
     patterns: [],
     folders: [],
+    mayNameMore: false,
+    upwardLeft: maxUpward,
     isUnknown: Buffer.byteLength(line) > maxBytes,
     nodesLeft: maxNodes,
     commandsLeft: maxCommands,
@@ -82,16 +91,24 @@ function visit(top: SyntaxNode, found: Found, forEachChild: Parser["forEachChild
 }
 
 function addWord(word: Word, found: Found): void {
-  found.words.push(word.value);
-  if (word.parts?.some(({ type }) => type === "Glob" || type === "ExtendedGlob") === true)
-    found.patterns.push(word.value);
+  found.upwardLeft -= word.value.split("..").length - 1;
+  if (found.upwardLeft < 0) found.mayNameMore = true;
+  else found.words.push(word.value);
+  const has = (kind: string) => word.parts?.some(({ type }) => type === kind) === true;
+  if (has("BraceExpansion") || has("ExtendedGlob")) found.mayNameMore = true;
+  if (!has("Glob")) return;
+  if (isPlainPattern(word.value) && !/['"\\]/.test(word.text)) found.patterns.push(word.value);
+  else found.mayNameMore = true;
 }
 
 function addCommand(command: Command, name: Word, found: Found, addLine: AddLine): void {
   const given = command.suffix.flatMap((one) => (one.type === "Word" || one.type === "Assignment" ? [one] : []));
   const words = [name.value, ...given.map((one) => (one.type === "Word" ? one.value : one.text))];
   if (isComputed(name)) found.isUnknown = true;
-  if (/^(cd|pushd)$/.test(name.value) && found.folders.length < maxFolders) found.folders.push(words[1] ?? "");
+  if (/^(cd|pushd)$/.test(name.value)) {
+    if (found.folders.length === maxFolders) found.mayNameMore = true;
+    else found.folders.push(words.slice(1).find((word) => !/^-[LPe@]+$/.test(word)) ?? "");
+  }
   if (obeysInput(words))
     for (const one of command.redirects) addInput(one, found, runsInput(words) ? addLine : () => {});
   lookThrough(words, found, addLine, (at) => {

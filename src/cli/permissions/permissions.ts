@@ -111,7 +111,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
     if (decided.mayBeDenied === true)
       return {
         verdict: "deny",
-        why: "The line cannot be read, and a rule denies some commands, so it does not run unasked.",
+        why: "The line cannot be read, and a rule denies some commands or closes a path, so it does not run unasked.",
       };
     return { verdict: "allow", ...path };
   };

@@ -18,6 +18,7 @@ import {
   onlyPrintsLines,
   readsExactly,
 } from "./programs.js";
+import { followPath, maxPathCharacters } from "./real-path.js";
 import type { PlainCommand } from "./shell-line.js";
 import { findProgram, isIn } from "./system-program.js";
 
@@ -108,8 +109,13 @@ function attachedTo(word: string): readonly string[] {
   return Array.from({ length: Math.min(word.length, maxLetters) - 2 }, (_, at) => word.slice(at + 2));
 }
 
-function mayRead(path: string, folder: string, { root, isClosed }: ReadingPlace, readsFolders: boolean): boolean {
-  const absolute = resolve(folder, path);
+/** Most programs open a path as it is. A few, such as Git, normalise it before. */
+function mayRead(path: string, folder: string, place: ReadingPlace, readsFolders: boolean): boolean {
+  const paths = new Set([followPath(folder, path), resolve(folder, path)]);
+  return [...paths].every((absolute) => mayOpen(absolute, place, readsFolders));
+}
+
+function mayOpen(absolute: string, { root, isClosed }: ReadingPlace, readsFolders: boolean): boolean {
   if (absolute === "/dev/null") return true;
   if (isClosed(absolute)) return false;
   try {
@@ -117,13 +123,17 @@ function mayRead(path: string, folder: string, { root, isClosed }: ReadingPlace,
     if (isIn(root, real)) return true;
     return !readsFolders && statSync(real).isDirectory();
   } catch (error) {
-    // Nothing can be read where nothing is.
-    return ["ENOENT", "ENOTDIR", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "");
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    // Nothing can be read where nothing is. From a folder deep below, a path may be short enough that is too long from the root.
+    if (code === "ENAMETOOLONG") return Buffer.byteLength(absolute) < maxPathCharacters;
+    return code === "ENOENT" || code === "ENOTDIR";
   }
 }
 
 function mayMatch(pattern: string, folder: string, place: ReadingPlace): boolean {
   if (isAbsolute(pattern) || pattern.split("/").includes("..")) return false;
+  // A pattern that matches nothing is passed as it is.
+  if (!mayRead(pattern, folder, place, true)) return false;
   const found = matchingFiles(pattern, folder);
   const mayBeOption = (path: string) =>
     /^[*?[]/.test(pattern) && basename(path).startsWith("-") && !pattern.includes("/");

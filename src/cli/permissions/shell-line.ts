@@ -6,8 +6,9 @@
  * belongs to one of these. Whatever a parser learns to read later is refused until it is understood here.
  */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { posix, relative, resolve, sep } from "node:path";
 import type { Assignment, Command, ParsedScript, Redirection, Statement, Word } from "unbash";
+import { isPlainPattern } from "./file-patterns.js";
 import { changesPrograms, isPlainVariable } from "./variables.js";
 
 type Parser = typeof import("unbash");
@@ -170,6 +171,8 @@ function readRedirection(source: string, redirection: Redirection): readonly str
   if (path === undefined || redirection.target === undefined) throw new Unreadable("a redirection writes a file");
   const { text, isPattern } = decodeWord(path, redirection.target);
   if (isPattern) throw new Unreadable(marks);
+  // Bash opens a connection instead of a file.
+  if (/^\/+dev\/(tcp|udp)(\/|$)/.test(posix.normalize(text))) throw new Unreadable("a redirection opens a connection");
   return [text];
 }
 
@@ -194,7 +197,10 @@ const changesLaterWords: ReadonlySet<string> = new Set(
 const plainText = /^(?:[\p{L}\p{N}_@%+=:,./-]|(?<=[\p{L}\p{N}_])~(?=\d|$))+$/u;
 const patternText = /^[\p{L}\p{N}_@%+=:,./*?[\]-]+$/u;
 
-/** The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. */
+/**
+ * The text of a word that is plain, quoted, or a pattern for names of files; null if it is more than that. A word with quotes
+ * in it is not read as a pattern, because its text does not say which of its characters were quoted.
+ */
 function decode(source: string): { readonly text: string; readonly isPattern: boolean } | null {
   let text = "";
   let isPattern = false;
@@ -209,6 +215,7 @@ function decode(source: string): { readonly text: string; readonly isPattern: bo
       isPattern = true;
     } else return null;
   }
+  if (isPattern && (text !== source || !isPlainPattern(text))) return null;
   // Zsh replaces a leading = by the path of a program.
   return source.startsWith("=") ? null : { text, isPattern };
 }
@@ -230,12 +237,14 @@ function inFolders(decodedCommands: readonly Decoded[], root: string): readonly 
   return commands;
 }
 
+/** A path without links in it: after a link, a shell takes the next `..` back, and a program leads it on. */
 function folderBelow({ words, patterns, inputs }: Omit<PlainCommand, "folder">, folder: string, root: string): string {
   const [, path = "", ...others] = words;
   const outside = new Unreadable("cd leads out of the folder, or to no folder");
   if (path === "" || path.startsWith("-") || others.length > 0 || patterns.size > 0 || inputs.length > 0) throw outside;
   try {
-    const real = realpathSync(path.startsWith("/") ? path : join(root, folder, path));
+    const real = resolve(root, folder, path);
+    if (realpathSync(real) !== real) throw outside;
     const inner = relative(root, real).split(sep).join("/");
     if (!statSync(real).isDirectory() || inner === ".." || inner.startsWith("../") || inner.startsWith("/"))
       throw outside;

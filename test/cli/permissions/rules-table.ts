@@ -107,6 +107,11 @@ export const mustAsk: readonly string[] = [
   "cat <<<x",
   "echo x >| f",
   "cat 3<> f",
+  "cat < /dev/tcp/127.0.0.1/80",
+  "cat 0</dev/udp/127.0.0.1/53",
+  "cat < '/dev/tcp/127.0.0.1/80'",
+  "cat < /dev/./tcp/127.0.0.1/80",
+  "cat < //dev/tcp/127.0.0.1/80",
   "git status #",
   "git status # rm",
   // Words before a command, and commands that are more than commands.

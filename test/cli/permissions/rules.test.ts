@@ -1,6 +1,7 @@
 /**
  * Permission rules: what they allow, ask and deny.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,6 +54,39 @@ describe("a command line", verifies("CHAT-2#rules"), () => {
     expect(await permissions.decide(shell("ls"))).toMatchObject({ verdict: "allow" });
     for (const line of ["$X y", "ls 'open", "eval $x"])
       expect(await permissions.decide(shell(line)), line).toMatchObject({ verdict: "deny" });
+  });
+});
+
+describe("a command that reads", verifies("CHAT-2#rules"), () => {
+  const verdictOf = async (command: string, root: string) => (await decideByRules(shell(command), [], root)).verdict;
+
+  test("asks if a pattern may match a link out of the folder, whatever the link's name is", async () => {
+    for (const name of ["plain", "é", "😀", Buffer.from([0xff])]) {
+      const root = folder();
+      writeFileSync(join(root, "a.txt"), "");
+      expect(await verdictOf("cat *", root)).toBe("allow");
+      symlinkSync("/etc/hostname", Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name)]));
+      expect(await verdictOf("cat *", root), String(name)).toBe("ask");
+    }
+    const root = folder();
+    symlinkSync("/etc/hostname", join(root, "😀"));
+    for (const pattern of ["?", "??", "????", "[a-z]"])
+      expect(await verdictOf(`cat ${pattern}`, root), pattern).toBe("ask");
+  });
+
+  test("asks for a path that is too long to look up from the root of the file system", async () => {
+    const base = folder();
+    const root = join(base, "r".repeat(200));
+    const name = "x".repeat(199);
+    mkdirSync(root);
+    const make = `for i in $(seq 20); do mkdir ${name}; cd -P ${name}; done; ln -s /etc/hostname link`;
+    execFileSync("sh", ["-c", make], { cwd: root });
+    try {
+      expect(await verdictOf(`cat ${`${name}/`.repeat(20)}link`, root)).toBe("ask");
+      expect(await verdictOf(`cat ${"y".repeat(300)}`, root)).toBe("allow");
+    } finally {
+      execFileSync("rm", ["-r", root]);
+    }
   });
 });
 

@@ -70,6 +70,8 @@ const files: { readonly [path: string]: string } = {
   "root/evil.pm": 'system("canary"); 1;\n',
   "root/bin/tool": "#!/bin/sh\ncanary\n",
   "root/rgrc": "--pre=canary\n",
+  "root/packages/pkg/x.js": "// two\n",
+  "root/node_modules/@acme/y.js": "// three\n",
 };
 
 /** Makes a scratch folder as a template, and runs each line in a copy of it. */
@@ -83,7 +85,11 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
     if (/^#!/.test(text)) chmodSync(join(template, path), 0o755);
   }
   symlinkSync("../outside", join(root, "link"));
-  symlinkSync("../outside/secret.txt", join(root, "link-file"));
+  for (const name of ["link-file", "lsecret", "[x]z", "[z", "é"])
+    symlinkSync("../outside/secret.txt", join(root, name));
+  symlinkSync("../../../outside/secret.txt", join(root, "packages/pkg/link-file"));
+  symlinkSync("../../packages/pkg", join(root, "node_modules/@acme/pkg"));
+  symlinkSync("packages/pkg", join(root, "short"));
   const git = (...args: readonly string[]) =>
     execFileSync("git", args, { cwd: root, env: environmentOf(template), stdio: "pipe" });
   git("init", "-q");
