@@ -166,7 +166,7 @@ const addWorker: Add = (program, terminal, finish) => {
       "serve figures for Prometheus, and /health, on this port; 0: any free one",
       portNumber,
     )
-    .option("--metrics-host <address>", "the address; any but this machine's own needs a token of yours", "127.0.0.1")
+    .option("--metrics-host <address>", "the address; any but 127.0.0.1, the default, needs a token of yours")
     .option("--token-file <path>", "the file with the token for them (default: PAWL_TOKEN, else a new one)")
     .option("--json", "print one JSON event per line");
   addPermissions(command)

@@ -23,10 +23,12 @@ type Entry = {
   readonly mayStay: () => Promise<boolean>;
   readonly since: number;
   askedAt: number;
+  beatAt: number;
 };
 
-/** With the time until the next heartbeat, 15 s by default, a withdrawn right ends a stream within a minute. */
+/** With the time until the next look, a withdrawn right ends a stream within a minute. */
 const askEveryMs = 40_000;
+const longestUntilLookMs = 15_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
   const open = new Set<Entry>();
@@ -42,6 +44,8 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
         continue;
       }
       if (at - entry.askedAt >= askEveryMs) void ask(entry, at);
+      if (at - entry.beatAt < heartbeatMs) continue;
+      entry.beatAt = at;
       entry.stream.beat();
     }
   }
@@ -55,9 +59,10 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
 
   return {
     add(stream, mayStay) {
-      const entry: Entry = { stream, mayStay, since: now(), askedAt: now() };
+      const at = now();
+      const entry: Entry = { stream, mayStay, since: at, askedAt: at, beatAt: at };
       open.add(entry);
-      timer ??= setInterval(look, heartbeatMs);
+      timer ??= setInterval(look, Math.min(heartbeatMs, longestUntilLookMs));
       if (ended !== null) {
         const { why, spreadMs } = ended;
         queueMicrotask(() => stream.bye(why, retryAfter(spreadMs)));

@@ -84,5 +84,7 @@ function socketPair(): OutputPipe {
 
 function endOf(stream: Readable, add: (bytes: Uint8Array) => void): Promise<void> {
   stream.on("data", add);
+  // The output ends there; the exit code tells how the program ended.
+  stream.on("error", () => {});
   return new Promise((resolve) => stream.once("close", resolve));
 }

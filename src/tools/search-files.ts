@@ -160,7 +160,7 @@ async function searchUnder(
         count += 1;
         if (count === filesBeforeRipgrep && filter !== null) program = findRipgrep(root.path);
         if (program !== null && filter !== null) {
-          void others.add(program, filter, found);
+          others.add(program, filter, found);
           continue;
         }
         const small = scanSmall(found.folder, found.name, filter);
@@ -217,11 +217,7 @@ function createOthers(root: Root, top: Folder, place: FilePosition, search: Sear
   };
   let last = () => {};
   return {
-    async add(
-      program: string,
-      filter: SearchFilter,
-      { relative, name, files }: FilePosition & ListedName,
-    ): Promise<void> {
+    add(program: string, filter: SearchFilter, { relative, name, files }: FilePosition & ListedName): void {
       const folder = relative === name ? "." : relative.slice(0, -name.length - 1);
       batch.push({ folder, name, files });
       last = () => start(program, filter);

@@ -101,9 +101,10 @@ export async function* walk(
   try {
     for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
       if (isTurnOver()) await pace();
+      const from = level.next;
       const found = nextEntries(level, context, room);
+      room -= level.next - from;
       if (found.length > 0) yield found;
-      room -= found.length;
       const last = found.at(-1);
       if (last !== undefined && isEntered(last, all)) {
         if (levels.length < depth) await enter(levels, level, last, context);

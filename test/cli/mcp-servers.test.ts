@@ -125,6 +125,13 @@ describe("servers of a folder", ofTrust, () => {
     expect(configurationInForce(place)).toMatchObject({ model: "a/b", notice: null });
   });
 
+  test("may have a malformed address among its arguments: it is one more word", () => {
+    const { place, trust, states } = world({ [folder]: named({ docs: { command: "node", args: ["file://%zz"] } }) });
+    expect(configurationInForce(place).notice).toContain("file://%zz");
+    trust();
+    expect(states()).toEqual([["folder", "docs", null]]);
+  });
+
   test.each([
     ["the file", folder, `${named({ docs })} `],
     ["a program of the folder that it starts", "root/tools/docs.mjs", "other()"],

@@ -223,6 +223,8 @@ describe("pawl worker --metrics-port", () => {
     const world = createWorld();
     const open = await world.pawl(["worker", "--once", "--metrics-port", "0", "--metrics-host", "0.0.0.0"]);
     expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining("Give a token of your own") });
+    const unused = await world.pawl(["worker", "--once", "--metrics-host", "0.0.0.0"]);
+    expect(unused).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --metrics-port") });
     const env = { PAWL_TOKEN: "a".repeat(43) };
     const given = await world.pawl(["worker", "--once", "--metrics-port", "0"], { env });
     expect(given).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Metrics: http:\/\/127\S+\/metrics\.$/m) });
@@ -245,6 +247,8 @@ describe("pawl worker --metrics-port", () => {
       await createClient({ store }).session("s").send("Go", { agent: "desk" });
       export default createAgent({ name: "desk", model, store, tools: [helper.asTool({ description: "Looks." })] });`,
     );
+    const unused = await world.pawl(["worker", "--once", "--metrics-host", "0.0.0.0"]);
+    expect(unused).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --metrics-port") });
     const env = { PAWL_TOKEN: "a".repeat(43) };
     const worker = world.start(["worker", "agents.mjs", "--metrics-port", "0"], { env, input: "" });
     let stderr = "";

@@ -5,6 +5,7 @@
  * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
 import { createServer as createHttpServer } from "node:http";
+import { PawlError } from "../../errors.js";
 import {
   type Agent,
   createWorker,
@@ -33,7 +34,8 @@ export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly concurrency: number;
   /** Absent: figures are not served. */
   readonly metricsPort?: number;
-  readonly metricsHost: string;
+  /** Default: 127.0.0.1 */
+  readonly metricsHost?: string;
   readonly tokenFile?: string;
 };
 
@@ -44,6 +46,7 @@ export async function worker(
   options: WorkerCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
+  checkMetricsOptions(options);
   const interruptions = listenForInterruptions(terminal);
   const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
   const metrics = createMetrics();
@@ -75,13 +78,20 @@ export async function worker(
   }
 }
 
+/** @throws PawlError `bad_input` for options that would do nothing */
+function checkMetricsOptions({ metricsPort, metricsHost, tokenFile }: WorkerCommandOptions): void {
+  if (metricsPort !== undefined || (metricsHost === undefined && tokenFile === undefined)) return;
+  const given = metricsHost === undefined ? "--token-file" : "--metrics-host";
+  throw new PawlError("bad_input", `${given} is for the figures of the worker. Add --metrics-port, or leave it out.`);
+}
+
 /**
  * Serves the figures of the worker, for whoever has the token.
  * @returns closes the server
  */
 async function serveMetrics(
   shown: Pick<MetricsServerOptions, "store" | "worker" | "metrics">,
-  { port, metricsHost, tokenFile }: WorkerCommandOptions & { readonly port: number },
+  { port, metricsHost = "127.0.0.1", tokenFile }: WorkerCommandOptions & { readonly port: number },
   terminal: Terminal,
 ): Promise<() => void> {
   const listening = { port, host: metricsHost, ...(tokenFile === undefined ? {} : { tokenFile }) };

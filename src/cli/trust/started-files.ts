@@ -57,8 +57,17 @@ const steering =
 function pathsIn(word: string): readonly string[] {
   const parts = word.split(/[\s=:,;"']+/);
   const joined = parts.flatMap((part) => /\.{1,2}\/.*/.exec(part)?.[0] ?? []);
-  const ofUrl = word.startsWith("file://") ? [decodeURIComponent(word.slice("file://".length))] : [];
+  const ofUrl = word.startsWith("file://") ? [decoded(word.slice("file://".length))] : [];
   return [word, ...parts, ...joined, ...ofUrl].filter((path) => path !== "" && path.length < 4096);
+}
+
+/** A stranger's URL may be malformed. Then it is taken as it is written. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Where the system finds a program, in the order of its search. */
