@@ -5,7 +5,7 @@
  * 2. A pattern that denies is looked for more widely than one that allows: it guards against accidents.
  */
 import { basename } from "node:path";
-import { isGitReading, isOption, knownCommand } from "./programs.js";
+import { isGitReading, isOption, knownCommand, takesOperands } from "./programs.js";
 import type { Refuse } from "./rule-text.js";
 import type { PlainCommand } from "./shell-line.js";
 
@@ -102,6 +102,8 @@ export function coversFurther(
   isPattern: (at: number) => boolean,
 ): boolean {
   const known = knownCommand(command);
+  if (known !== null && !takesOperands(known, command.slice(known.words.length))) return false;
+  if (known?.maxOperands !== undefined && further.some((_, at) => isPattern(at))) return false;
   const end = further.indexOf("--");
   const isEnough = known !== null && known.words.length === 1;
   const hasOptions = known === null || !isEnough || known.never.letters !== "" || known.never.names.length > 0;
@@ -194,11 +196,9 @@ export function definerOf(words: readonly string[]): string | null {
   const said = words.slice(0, 2).join(" ");
   if (program === "git" && !isGitReading(words) && !/^--?(version|help)$/.test(subcommand))
     return `${said} may run programs that the repository's configuration names, such as hooks and filters.`;
-  if (
-    /^(npm|pnpm|yarn|bun)$/.test(program) &&
-    !/^(ls|list|view|info|outdated|why|audit|config|help|-v|--version)$/.test(subcommand)
-  )
-    return `${said} runs what package.json says.`;
+  // For a dependency from Git, npm view and npm outdated run the program that .npmrc names.
+  if (/^(pnpm|yarn|bun)$/.test(program) || (program === "npm" && !/^(ls|list|why|-v|--version)$/.test(subcommand)))
+    return `${said} runs what package.json and the settings of the folder say.`;
   if (/^(make|gmake|ninja|just|rake|cmake|task)$/.test(program))
     return `${program} runs what the folder's own files say.`;
   if (

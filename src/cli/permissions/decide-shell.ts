@@ -6,7 +6,7 @@ import type { CallTest, CallToDecide } from "./call-test.js";
 import { allows, catches, programOf } from "./command-pattern.js";
 import { matchingFiles } from "./file-patterns.js";
 import { type LooseLine, readLoosely } from "./loose-line.js";
-import { folderRisk, onlyReads, pathsInWord, type ReadingPlace } from "./reading-commands.js";
+import { folderRisk, onlyReads, pathsInWord, type ReadingPlace, readsInputsBelow } from "./reading-commands.js";
 import { followPath } from "./real-path.js";
 import { namesTool, type Rule, writesFiles } from "./rule.js";
 import { readShellLine, type StrictLine } from "./shell-line.js";
@@ -76,6 +76,10 @@ async function allowedByWords(strict: StrictLine, rules: readonly Rule[], readin
       if (!(await onlyReads(command, reading))) return { why: `No rule allows ${said}.` };
       continue;
     }
+    if (!readsInputsBelow(command, reading))
+      return {
+        why: `${said} gets a file as its input that no rule for its words is about: ${command.inputs.join(" ")}.`,
+      };
     const risk = await folderRisk(command, reading.root);
     if (risk !== null) return { why: `${said} may run programs that the folder names: ${risk}.` };
     first ??= rule;

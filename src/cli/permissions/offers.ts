@@ -31,6 +31,8 @@ export type OfferOptions = {
   readonly root: string;
   /** Whether a command needs no rule, because it only reads. */
   readonly onlyReads: (command: PlainCommand) => Promise<boolean>;
+  /** Whether a command may read the files that it gets as its input. */
+  readonly readsInputsBelow: (command: PlainCommand) => boolean;
   /** Of the called tool, if an MCP server has it. */
   readonly version?: ToolVersion | undefined;
   readonly platform?: NodeJS.Platform;
@@ -59,7 +61,7 @@ function textIn(input: Json, field: string): string {
 
 async function shellOffers(
   line: string,
-  { isSandboxed, root, onlyReads, platform = process.platform }: OfferOptions,
+  { isSandboxed, root, onlyReads, readsInputsBelow, platform = process.platform }: OfferOptions,
 ): Promise<Offers> {
   const read = await readShellLine(line, root);
   if (!read.ok) return { why: `No rule can allow this line, because ${read.why}.` };
@@ -67,6 +69,10 @@ async function shellOffers(
   for (const command of read.commands) if (!(await onlyReads(command))) commands.push(command);
   const why = commands.map(whyNoRule).find((one) => one !== null);
   if (why !== undefined) return { why: `No rule can allow this line, because ${why}.` };
+  if (!commands.every(readsInputsBelow))
+    return {
+      why: "No rule can allow this line, because a command gets a file as its input that may not be read unasked.",
+    };
   for (const command of commands) {
     const risk = await folderRisk(command, root);
     if (risk !== null)

@@ -18,7 +18,7 @@ import { type Offers, offersFor } from "./offers.js";
 import { personalFolder } from "./path-pattern.js";
 import { readingNames } from "./programs.js";
 import { projectFolder } from "./project.js";
-import { onlyReads } from "./reading-commands.js";
+import { onlyReads, readsInputsBelow } from "./reading-commands.js";
 import { type Rule, readRule, recordOf, sourceOf, writesFiles } from "./rule.js";
 import { openRuleFile, type RuleFile, type readLists } from "./rule-file.js";
 import { type KeptRule, type RuleScope, type Verdict, verdicts } from "./rule-text.js";
@@ -136,6 +136,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
         // Without a sandbox, rules for what the folder defines are kept for the session only.
         isSandboxed: call.name === "shell" && isSandboxed(),
         onlyReads: (command) => onlyReads(command, place),
+        readsInputsBelow: (command) => readsInputsBelow(command, place),
         version: versionOf(call.name),
       });
     },

@@ -10,6 +10,10 @@ export type KnownCommand = {
   readonly words: readonly string[];
   /** Options that run programs, write files, or read settings. No rule for any arguments covers them. */
   readonly never: Options;
+  /** How many words may be operands. Absent: any number. A further one would be a file that it writes. */
+  readonly maxOperands?: number;
+  /** What each operand has to be. Another one would change something. */
+  readonly operand?: RegExp;
   /** The command only reads, so it can run unasked. Absent: it does more than that. */
   readonly reads?: {
     /** `names`: what its arguments name. `nothing`: no file. `below`: all that lies below, or in the repository. */
@@ -18,8 +22,8 @@ export type KnownCommand = {
     readonly strays: Options;
     /** Options that make it read all that lies below a folder. */
     readonly below: Options;
-    /** Further arguments would be files that it writes. */
-    readonly maxOperands?: number;
+    /** Whether it follows links in the folders that its arguments name. */
+    readonly followsLinks: boolean;
   };
 };
 
@@ -44,23 +48,19 @@ type Details = {
   readonly never?: string;
   readonly strays?: string;
   readonly below?: string;
-  readonly maxOperands?: number;
-};
+  readonly followsLinks?: boolean;
+} & Pick<KnownCommand, "maxOperands" | "operand">;
 
 function reading(
   what: "names" | "nothing" | "below",
   commands: string,
-  { never = "", strays = "", below = "", maxOperands }: Details = {},
+  { never = "", strays = "", below = "", followsLinks = false, ...operands }: Details = {},
 ): readonly KnownCommand[] {
   return commands.split(", ").map((command) => ({
     words: command.split(" "),
     never: options(never),
-    reads: {
-      what,
-      strays: options(strays),
-      below: options(below),
-      ...(maxOperands === undefined ? {} : { maxOperands }),
-    },
+    ...operands,
+    reads: { what, strays: options(strays), below: options(below), followsLinks },
   }));
 }
 
@@ -78,10 +78,10 @@ const ofNpm =
 
 const all: readonly KnownCommand[] = [
   ...reading("nothing", "echo, pwd, true, false, sleep, seq, tr, basename, dirname, uname, whoami, which"),
-  ...reading("nothing", "date", { never: "-s --set", strays: "-f --file -r --reference" }),
+  ...reading("nothing", "date", { never: "-s --set", operand: /^\+/, strays: "-f --file -r --reference" }),
   ...reading(
     "names",
-    "cat, tac, nl, rev, head, tail, od, hexdump, strings, cut, paste, join, comm, cmp, fold, expand, column, stat, realpath, readlink",
+    "cat, tac, nl, rev, head, tail, od, hexdump, cut, paste, join, comm, cmp, fold, expand, column, stat, realpath, readlink",
   ),
   ...reading("names", "md5sum, sha1sum, sha256sum", { strays: "-c --check" }),
   ...reading("names", "wc", { strays: "--files0-from" }),
@@ -99,7 +99,7 @@ const all: readonly KnownCommand[] = [
     never: "-C --compile -z --uncompress -Z --uncompress-noreport -m --magic-file",
     strays: "-f --files-from -L --dereference",
   }),
-  ...reading("names", "diff", { never: "-l --paginate", strays: "-r --recursive" }),
+  ...reading("names", "diff", { never: "-l --paginate", strays: "-r --recursive", followsLinks: true }),
   ...reading("below", "du", { strays: "--files0-from -L --dereference" }),
   ...reading("below", "rg", {
     never: "-z --pre --pre-glob --search-zip --hostname-bin",
@@ -114,7 +114,7 @@ const all: readonly KnownCommand[] = [
   ...doing("git add", "-e -i -p --edit --interactive --patch"),
   ...doing("git commit", "-e -p -t --edit --interactive --patch --template"),
   ...doing("npm test, npm t, npm start, npm run *, npm run-script *", ofNpm),
-  ...doing("npm ls, npm list, npm outdated, npm view", ofNpm),
+  ...doing("npm ls, npm list", ofNpm),
   ...doing("cargo build, cargo check, cargo test", "-C -Z --config --manifest-path --target-dir"),
 ];
 
@@ -141,6 +141,16 @@ export function knownCommand(given: readonly string[]): KnownCommand | null {
 
 function fits(word: string, given: string | undefined): boolean {
   return word === "*" ? given !== undefined && /^[a-z][\w:.-]*$/i.test(given) : word === given;
+}
+
+/** Whether the operands of a known command, among its arguments, are those that it may have. */
+export function takesOperands(
+  { maxOperands = Infinity, operand }: Pick<KnownCommand, "maxOperands" | "operand">,
+  given: readonly string[],
+): boolean {
+  const end = given.indexOf("--");
+  const operands = given.filter((word, at) => !word.startsWith("-") || word === "-" || (end !== -1 && at > end));
+  return operands.length <= maxOperands && operands.every((word) => operand?.test(word) !== false);
 }
 
 /** Whether a known command, if it is on the list of those that read, is one by its exact words. */

@@ -17,6 +17,7 @@ import {
   onlyFinds,
   onlyPrintsLines,
   readsExactly,
+  takesOperands,
 } from "./programs.js";
 import { followPath, maxPathCharacters } from "./real-path.js";
 import type { PlainCommand } from "./shell-line.js";
@@ -46,26 +47,32 @@ export async function onlyReads(command: PlainCommand, place: ReadingPlace): Pro
   if (!optionsOnlyRead(reads, further, patterns)) return false;
   if (readsBelow(reads, further) && place.closesSome) return false;
   const folder = join(place.root, command.folder);
-  const readsFolders = reads.what === "below" || listing.test(reads.name) || readsBelow(reads, further);
-  const mayName = (path: string) => mayRead(path, folder, place, readsFolders);
-  if (!command.inputs.every(mayName)) return false;
+  const isListing = reads.what === "below" || listing.test(reads.name) || readsBelow(reads, further);
+  const folders = reads.followsLinks ? "refused" : isListing ? "read" : "not read";
+  const mayName = (path: string) => mayRead(path, folder, place, folders);
+  if (!readsInputsBelow(command, place)) return false;
   const paths = reads.what === "nothing" ? [] : further.filter((_, at) => !patterns.has(at)).flatMap(pathsInWord);
   if (!paths.every(mayName)) return false;
-  if (![...patterns].every((at) => mayMatch(further[at] ?? "", folder, place))) return false;
+  if (![...patterns].every((at) => mayMatch(further[at] ?? "", folder, place, folders))) return false;
   if (program !== "git" || reads.name.endsWith("version")) return true;
   const { risk, isBelow } = await lookAtGit(folder, place.root);
   return risk === null && isBelow;
 }
 
+/** Whether the files that a command gets as its input are ones that it may read. */
+export function readsInputsBelow({ inputs, folder }: PlainCommand, place: ReadingPlace): boolean {
+  return inputs.every((path) => mayRead(path, join(place.root, folder), place, "not read"));
+}
+
 type Reading = NonNullable<KnownCommand["reads"]> & {
   readonly name: string;
-  readonly never: KnownCommand["never"];
+  readonly known: Omit<KnownCommand, "words">;
   /** How many of the arguments are part of its name. */
   readonly skipped: number;
 };
 
 const noOptions = { letters: "", names: [] };
-const plain = { strays: noOptions, below: noOptions, never: noOptions };
+const plain = { strays: noOptions, below: noOptions, followsLinks: false, known: { never: noOptions } };
 
 function readingOf(words: readonly string[]): Reading | null {
   const [program = "", ...given] = words;
@@ -74,23 +81,23 @@ function readingOf(words: readonly string[]): Reading | null {
   if (program === "sed" && onlyPrintsLines(given)) return { ...plain, what: "names", name: "sed -n", skipped: 2 };
   const known = knownCommand(words);
   if (known?.reads === undefined) return null;
-  return { ...known.reads, never: known.never, name: known.words.join(" "), skipped: known.words.length - 1 };
+  return { ...known.reads, known, name: known.words.join(" "), skipped: known.words.length - 1 };
 }
 
 /** Reads folders, not only files. */
-const listing = /^(ls|stat|realpath|readlink|file|diff|git .*)$/;
+const listing = /^(ls|stat|realpath|readlink|file|git .*)$/;
 
 function optionsOnlyRead(reads: Reading, further: readonly string[], patterns: ReadonlySet<number>): boolean {
+  const { never, maxOperands } = reads.known;
   const end = further.indexOf("--");
   const options = (end === -1 ? further : further.slice(0, end)).filter((word) => word.startsWith("-"));
-  if (options.some((word) => isOption(reads.never, word) || isOption(reads.strays, word))) return false;
+  if (options.some((word) => isOption(never, word) || isOption(reads.strays, word))) return false;
   // A name that looks like an option may come up after the names were looked at.
-  const hasOptions = reads.never.letters !== "" || reads.never.names.length > 0 || reads.name === "find";
+  const hasOptions = never.letters !== "" || never.names.length > 0 || reads.name === "find";
   const mayBeOption = (word: string, at: number) =>
     hasOptions && patterns.has(at) && /^[*?[-]/.test(word) && (end === -1 || at < end);
   if (further.some(mayBeOption)) return false;
-  if (reads.maxOperands === undefined) return true;
-  return patterns.size === 0 && further.filter((word) => !word.startsWith("-")).length <= reads.maxOperands;
+  return (maxOperands === undefined || patterns.size === 0) && takesOperands(reads.known, further);
 }
 
 function readsBelow(reads: Reading, further: readonly string[]): boolean {
@@ -109,19 +116,22 @@ function attachedTo(word: string): readonly string[] {
   return Array.from({ length: Math.min(word.length, maxLetters) - 2 }, (_, at) => word.slice(at + 2));
 }
 
+/** What a program does with a folder that is named to it. */
+type Folders = "read" | "not read" | "refused";
+
 /** Most programs open a path as it is. A few, such as Git, normalise it before. */
-function mayRead(path: string, folder: string, place: ReadingPlace, readsFolders: boolean): boolean {
+function mayRead(path: string, folder: string, place: ReadingPlace, folders: Folders): boolean {
   const paths = new Set([followPath(folder, path), resolve(folder, path)]);
-  return [...paths].every((absolute) => mayOpen(absolute, place, readsFolders));
+  return [...paths].every((absolute) => mayOpen(absolute, place, folders));
 }
 
-function mayOpen(absolute: string, { root, isClosed }: ReadingPlace, readsFolders: boolean): boolean {
+function mayOpen(absolute: string, { root, isClosed }: ReadingPlace, folders: Folders): boolean {
   if (absolute === "/dev/null") return true;
   if (isClosed(absolute)) return false;
   try {
     const real = realpathSync(absolute);
-    if (isIn(root, real)) return true;
-    return !readsFolders && statSync(real).isDirectory();
+    if (isIn(root, real)) return folders !== "refused" || !statSync(real).isDirectory();
+    return folders === "not read" && statSync(real).isDirectory();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     // Nothing can be read where nothing is. From a folder deep below, a path may be short enough that is too long from the root.
@@ -130,14 +140,15 @@ function mayOpen(absolute: string, { root, isClosed }: ReadingPlace, readsFolder
   }
 }
 
-function mayMatch(pattern: string, folder: string, place: ReadingPlace): boolean {
+function mayMatch(pattern: string, folder: string, place: ReadingPlace, folders: Folders): boolean {
+  const ofEach = folders === "refused" ? folders : "read";
   if (isAbsolute(pattern) || pattern.split("/").includes("..")) return false;
   // A pattern that matches nothing is passed as it is.
-  if (!mayRead(pattern, folder, place, true)) return false;
+  if (!mayRead(pattern, folder, place, ofEach)) return false;
   const found = matchingFiles(pattern, folder);
   const mayBeOption = (path: string) =>
     /^[*?[]/.test(pattern) && basename(path).startsWith("-") && !pattern.includes("/");
-  return found?.every((path) => !mayBeOption(path) && mayRead(path, folder, place, true)) === true;
+  return found?.every((path) => !mayBeOption(path) && mayRead(path, folder, place, ofEach)) === true;
 }
 
 const builtins: ReadonlySet<string> = new Set(["echo", "pwd", "true", "false"]);

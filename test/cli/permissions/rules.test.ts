@@ -60,6 +60,14 @@ describe("a command line", verifies("CHAT-2#rules"), () => {
 describe("a command that reads", verifies("CHAT-2#rules"), () => {
   const verdictOf = async (command: string, root: string) => (await decideByRules(shell(command), [], root)).verdict;
 
+  test("asks for what sets the clock, and no rule with a * covers it", async () => {
+    const rules = [rule("shell(date *)")];
+    for (const line of ["date", "date +%F", "date -u -R", "date --date=yesterday +%F"])
+      expect(await verdictOf(line, "/tmp"), line).toBe("allow");
+    for (const line of ["date 010100002030", "date -u 010100002030", "date -- 010100002030", "date -s 12:00"])
+      expect(await decideByRules(shell(line), rules, "/tmp"), line).toMatchObject({ verdict: "ask" });
+  });
+
   test("asks if a pattern may match a link out of the folder, whatever the link's name is", async () => {
     for (const name of ["plain", "é", "😀", Buffer.from([0xff])]) {
       const root = folder();
@@ -87,6 +95,43 @@ describe("a command that reads", verifies("CHAT-2#rules"), () => {
     } finally {
       execFileSync("rm", ["-r", root]);
     }
+  });
+});
+
+describe("a rule for a command", verifies("CHAT-2#rules"), () => {
+  test("does not cover an input from outside of the folder, and none is offered for it", async () => {
+    const base = folder();
+    const permissions = permissionsIn(base, { allow: ["shell(tr a b)", "shell(cat *)", "shell(psql x)"] });
+    writeFileSync(join(base, "outside.txt"), "");
+    writeFileSync(join(base, "root/inside.txt"), "");
+    for (const command of ["tr a b", "cat", "psql x"]) {
+      const outside = `${command} < ../outside.txt`;
+      expect(await permissions.decide(shell(outside)), outside).toMatchObject({ verdict: "ask" });
+      expect(await permissions.offersFor({ name: "shell", input: { command: outside } })).toHaveProperty("why");
+    }
+    expect(await permissions.decide(shell("tr a b < inside.txt"))).toMatchObject({ verdict: "allow" });
+  });
+
+  test.each([
+    ["shell(uniq *)", "uniq a.txt", "uniq a.txt victim.txt"],
+    ["shell(uniq *)", "uniq -c", "uniq - victim.txt"],
+    ["shell(uniq a.txt *)", "uniq a.txt -c", "uniq a.txt victim.txt"],
+    ["shell(uniq *)", "uniq -- a.txt", "uniq -- a.txt -victim"],
+    ["shell(xxd *)", "xxd a.txt", "xxd a.txt victim.txt"],
+    ["shell(xxd *)", "xxd -r a.txt", "xxd -r a.txt victim.txt"],
+  ])("with a * covers no operand that is written: %s", async (text, covered, wrote) => {
+    const verdictOf = async (line: string) =>
+      (await decideByRules(shell(line), [rule(text)], "/tmp", new Set())).verdict;
+    expect(await verdictOf(covered)).toBe("allow");
+    expect(await verdictOf(wrote)).toBe("ask");
+  });
+
+  test("with any arguments is not offered for npm view, and exactly these words last for the session without a sandbox", async () => {
+    const permissions = permissionsIn(folder(), { sandbox: "off" });
+    for (const command of ["npm view x", "npm outdated", "yarn list", "pnpm --version"])
+      expect(await permissions.offersFor({ name: "shell", input: { command } })).toEqual({
+        offers: [expect.objectContaining({ rules: [`shell(${command})`], mayLast: false })],
+      });
   });
 });
 
@@ -335,7 +380,7 @@ describe("the kept rules", verifies("CHAT-2#rules"), () => {
 
 describe("the rules that are offered", verifies("CHAT-2#rules"), () => {
   /** As if no command could run unasked. */
-  const offering = { root: "/tmp", isSandboxed: true, onlyReads: async () => false };
+  const offering = { root: "/tmp", isSandboxed: true, onlyReads: async () => false, readsInputsBelow: () => true };
   const offered = async (command: string, isSandboxed = true) => {
     const offers = await offersFor(
       { name: "shell", input: { command } },

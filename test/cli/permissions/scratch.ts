@@ -70,6 +70,7 @@ const files: { readonly [path: string]: string } = {
   "root/evil.pm": 'system("canary"); 1;\n',
   "root/bin/tool": "#!/bin/sh\ncanary\n",
   "root/rgrc": "--pre=canary\n",
+  "root/names.opt": "../outside/secret.txt\n",
   "root/packages/pkg/x.js": "// two\n",
   "root/node_modules/@acme/y.js": "// three\n",
 };
