@@ -2,7 +2,7 @@
  * Where the command line keeps its sessions: one SQLite file, the same for every folder. `--store` and `PAWL_STORE` name
  * another file, or a PostgreSQL database.
  */
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { createMemoryStore, PawlError, type SessionSummary, type Store } from "../index.js";
@@ -58,7 +58,10 @@ export function storeLocation(home: string, { PAWL_STORE: name = "" }: Environme
 export function storeFiles(home: string): readonly string[] {
   const location = storeLocation(home, process.env);
   if (location.type === "postgres") return [home];
-  return [home, ...["", "-journal", "-wal", "-shm"].map((suffix) => `${location.path}${suffix}`)];
+  // If the path is a link, the other files are next to the file that it leads to.
+  const files = new Set([location.path, existsSync(location.path) ? realpathSync(location.path) : location.path]);
+  const suffixes = ["", "-journal", "-wal", "-shm", "-redacting"];
+  return [home, ...[...files].flatMap((file) => suffixes.map((suffix) => `${file}${suffix}`))];
 }
 
 type OpenOptions = {

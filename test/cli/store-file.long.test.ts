@@ -1,7 +1,7 @@
 /**
  * `--store` names a SQLite file in every command, and `pawl worker` carries on the sessions of a module's agents.
  */
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { createWorld, jsonLines } from "./pawl.js";
 
 const files = { "notes.txt": "colour\n" };
 
-/** Commands that need a session, and the rest of their line. */
+/** Commands that need sessions, and the rest of their line. */
 const reading: { readonly [command: string]: readonly string[] } = {
   sessions: [],
   "sessions show": ["s"],
@@ -32,9 +32,10 @@ const reading: { readonly [command: string]: readonly string[] } = {
   replay: ["s"],
   resume: ["s"],
   doctor: [],
+  worker: ["--once"],
 };
 /** Commands that may begin sessions. Those of PostgreSQL take no file. */
-const beginning = ["", "run", "worker", "serve", "ui", "acp", "mcp", "sessions import"];
+const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import"];
 const ofPostgres = ["postgres", "postgres migrate", "postgres grants"];
 /** Commands that only show or change settings of MCP servers. */
 const isAbove = (name: string) => name === "mcp" || name.startsWith("mcp ");
@@ -108,6 +109,21 @@ describe("--store with a file", () => {
     expect(shown.stdout).toContain("jobs.db is protected");
     expect(shown.stdout).toContain("jobs.db-wal is protected");
     expect(readFileSync(join(world.root, "other.txt"), "utf8")).toBe("no store");
+  });
+
+  test("tools never write the files of a store that was named by a link", async () => {
+    const world = createWorld(files);
+    symlinkSync("real.db", join(world.root, "link.db"));
+    const written = ["real.db", "real.db-wal", "real.db-journal", "real.db-shm", "real.db-redacting", "link.db"];
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", calls: written.map((path) => ({ name: "write_file", input: { path, content: "no store" } })) },
+      { type: "answer", text: "Done." },
+    ]);
+    const args = ["--model", "openai-compatible/test", "--session", "s", "--yes", "--store", "link.db"];
+    await world.pawl(["run", "Write.", ...args], { env: { OPENAI_BASE_URL: server.baseURL } });
+    const shown = await world.pawl(["sessions", "export", "s", "--store", "link.db"]);
+    for (const path of written) expect(shown.stdout).toContain(`${path} is protected`);
+    expect(statSync(join(world.root, "real.db")).mode & 0o777).toBe(0o600);
   });
 
   test("the address of another kind of database is refused, and named as a file it is taken", async () => {

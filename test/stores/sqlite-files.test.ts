@@ -2,9 +2,12 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -12,6 +15,7 @@ import { join } from "node:path";
 import Libsql from "libsql";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/core/machine/state.js";
+import { createAgent } from "../../src/index.js";
 import { createCheckpoints } from "../../src/stores/sqlite/checkpoints.js";
 import { isSafeWithWal, prepareFile } from "../../src/stores/sqlite/file.js";
 import { describeSqlite, openSqliteStore, type SqliteHandle } from "../../src/stores/sqlite/index.js";
@@ -26,6 +30,7 @@ import {
   t0,
   textEvent,
 } from "../../src/testing/conformance/bench.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 import { beside, compileStores, makeElsewhere, start } from "./children.js";
 import { inFolder, newFolder, withHandle } from "./open.js";
@@ -69,6 +74,37 @@ describe("files", () => {
       expect(modeOf(path)).toBe("600");
     });
   });
+
+  test.each(["exists", "does not exist yet"])(
+    "that a link leads to are for their holder alone, and what is redacted is overwritten in them, if the file %s",
+    verifies("STOR-4", "SEC-14"),
+    async (when) => {
+      await inFolder(async (folder) => {
+        const [link, real] = [join(folder, "link.db"), join(folder, "real", "sessions.db")];
+        mkdirSync(join(folder, "real"));
+        symlinkSync(join("real", "sessions.db"), link);
+        if (when === "exists") {
+          await make(real);
+          chmodSync(real, 0o644);
+        }
+        const store = await openSqliteStore({ path: link });
+        const agent = createAgent({ model: createScriptedModel([{ text: "It is hunter2-in-a-row." }]), store });
+        const session = agent.session("leaky");
+        await agent.run("What is it?", { sessionId: "leaky" });
+        const text = () =>
+          readdirSync(join(folder, "real"))
+            .map((file) => readFileSync(join(folder, "real", file), "latin1"))
+            .join("");
+        expect(text()).toContain("hunter2");
+        for (const file of readdirSync(join(folder, "real")))
+          expect([file, modeOf(join(folder, "real", file))]).toEqual([file, "600"]);
+        await session.redact({ text: "hunter2-in-a-row" });
+        expect(text()).not.toContain("hunter2");
+        expect(readdirSync(folder).sort()).toEqual(["link.db", "real"]);
+        await store.close();
+      });
+    },
+  );
 
   test("may be empty", async () => {
     await inFolder(async (folder) => {

@@ -112,7 +112,7 @@ type WorkersAgents = Pick<WorkerOptions, "store" | "agents"> & { readonly close:
 
 async function folderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkersAgents> {
   const home = homeOf(process.env);
-  const store = await openStore(home, { creates: true });
+  const store = await openStore(home);
   return { store, agents: createAgents({ store, home, observers, options }), close: () => store.close() };
 }
 

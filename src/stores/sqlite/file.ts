@@ -1,7 +1,7 @@
 /**
  * Opening the file: it is a store of Pawl or it is refused, only its owner can read it, and its journal is safe with this SQLite.
  */
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { PawlError } from "../../errors.js";
 import { inTransaction, isBusy, numbersOf, type SqliteHandle } from "./driver.js";
@@ -9,14 +9,22 @@ import { applicationId, createTables, tablesVersion } from "./schema.js";
 
 export type Synchronous = "full" | "normal";
 
-/** Creates the file and its folder, for their owner alone, if they do not exist. */
-export function createFile(file: string): void {
+/**
+ * Creates the file and its folder, for their owner alone, if they do not exist.
+ *
+ * @returns the file that a link leads to: SQLite names its other files (`-wal`) after that file, not after the link
+ */
+export function createFile(file: string): string {
   createFolder(dirname(file));
   try {
     closeSync(openSync(file, "ax", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+  if (!lstatSync(file).isSymbolicLink()) return file;
+  // A link to a file that does not exist yet.
+  if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
+  return realpathSync(file);
 }
 
 /** Folder by folder: the recursive `mkdirSync` of Node never returns in places like /proc that take no folder. */

@@ -127,9 +127,9 @@ async function open(options: SqliteOptions): Promise<Opened> {
     return { handle: options.database, file: file || "in memory", isFile: file !== "" };
   }
   if (options.path === memoryPath) return { handle: await openHandle(memoryPath), file: "in memory", isFile: false };
-  const file = resolve(options.path);
+  let file = resolve(options.path);
   try {
-    createFile(file);
+    file = createFile(file);
     return { handle: await openHandle(file), file, isFile: true };
   } catch (error) {
     throw openFailure(error, file);
