@@ -133,6 +133,8 @@ const modules = {
       createRedaction: known,
       guarded: redaction.guarded(known),
       redactOutput: (text) => redaction.redactOutput({ type: "text", text }, known),
+      redactContent: (text) =>
+        redaction.redactContent({ [text.slice(0, length / 2)]: text.slice(0, length / 2) }, known),
       redactJson: (text) => redaction.redactJson({ [text.slice(0, length / 2)]: text.slice(0, length / 2) }, known),
     } satisfies Cases<typeof redaction>,
   ],

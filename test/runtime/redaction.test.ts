@@ -10,6 +10,7 @@ import {
   createAgent,
   createClient,
   createMemoryStore,
+  type Json,
   modelRequests,
   type PublicEvent,
   type Session,
@@ -188,6 +189,53 @@ describe.each(bothStores)("in $name", ({ open }) => {
         expect(await session.replay()).toMatchObject({ difference: null });
         expect(await store.verify()).toEqual([]);
       }),
+  );
+
+  test("a number is removed wherever it is content, and what is around it stays JSON", proven, () =>
+    withStore(open, async (store) => {
+      const card = 4111111111111111;
+      const outputs: readonly Json[] = [{ card, kept: 7 }, card, { list: [card], filler: "x".repeat(60_000) }];
+      const tool: AnyTool = {
+        name: "pay",
+        description: "Pays.",
+        input: { type: "object" },
+        execute: (input) => outputs[(input as { readonly n: number }).n],
+      };
+      const calls = outputs.map((_, n) => ({ name: "pay", input: { n, card } }));
+      const agent = createAgent({
+        model: createScriptedModel([{ calls }, { text: "Paid." }, { text: "Yes." }]),
+        store,
+        tools: [tool],
+      });
+      await agent.run("Pay.", id);
+      const session = agent.session("s");
+      await session.setData({ set: { card, of: { card } } });
+      await store.putBlob("s", new TextEncoder().encode(JSON.stringify({ card })));
+      expect(await everything(store, session)).toContain(String(card));
+      await session.redact({ text: String(card) });
+      const text = await everything(store, session);
+      expect(text).not.toContain(String(card));
+      expect(JSON.stringify(await session.messages())).toContain(`{"card":"${mark}","kept":7}`);
+      expect(await session.data()).toEqual({ card: mark, of: { card: mark } });
+      expect(await store.verify()).toEqual([]);
+      expect(await session.replay()).toMatchObject({ difference: null });
+      expect(await agent.run("Done?", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Yes." });
+    }),
+  );
+
+  test("a blob that no entry names is removed, also if no entry has the text", proven, () =>
+    withStore(open, async (store) => {
+      const agent = createAgent({ model: createScriptedModel([{ text: "Hello." }]), store });
+      await agent.run("Hello.", id);
+      const hash = await store.putBlob("s", new TextEncoder().encode(`It is ${secret}.`));
+      const kept = await store.putBlob("s", new TextEncoder().encode("Nothing secret."));
+      const session = agent.session("s");
+      expect(await session.redact({ text: secret })).toMatchObject({ seq: null, entries: [], blobs: 1 });
+      expect(await store.getBlob("s", hash)).toBeNull();
+      expect(await store.getBlob("s", kept)).not.toBeNull();
+      expect(await store.verify()).toEqual([]);
+      expect(await session.redact({ text: secret })).toMatchObject({ seq: null, entries: [], blobs: 0 });
+    }),
   );
 
   test("a client of the store redacts as an agent does", proven, () =>

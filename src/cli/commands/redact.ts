@@ -57,7 +57,7 @@ async function leakedText(): Promise<string> {
 }
 
 function reportOf(result: RedactionResult): string {
-  const all = familyOf(result).filter(({ seq }) => seq !== null);
+  const all = familyOf(result).filter(({ seq, blobs }) => seq !== null || blobs > 0);
   if (all.length === 0) return `Nothing to remove was found in ${visible(shortId(result.sessionId))}.\n`;
   const lines = all.map(
     ({ sessionId, entries, blobs }) =>

@@ -49,9 +49,23 @@ function placesOf(secret: string, skeleton: string): readonly Place[] {
 
 /** A copy in which `change` was applied to every string and every key. */
 export function mapStrings(value: Json, change: (text: string) => string): Json {
-  if (typeof value === "string") return change(value);
+  return mapScalars(value, change, (number) => number);
+}
+
+/** Like `mapStrings`, and numbers are changed as JSON writes them: a number that changes becomes a string. For content only: elsewhere numbers count. */
+export function mapStringsAndNumbers(value: Json, change: (text: string) => string): Json {
+  return mapScalars(value, change, (number) => {
+    const text = JSON.stringify(number);
+    const changed = change(text);
+    return changed === text ? number : changed;
+  });
+}
+
+function mapScalars(value: Json, ofText: (text: string) => string, ofNumber: (number: number) => Json): Json {
+  if (typeof value === "string") return ofText(value);
+  if (typeof value === "number") return ofNumber(value);
   if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => mapStrings(one, change));
+  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => mapScalars(one, ofText, ofNumber));
   const fields = Object.entries(value as { readonly [key: string]: Json });
-  return Object.fromEntries(fields.map(([key, one]) => [change(key), mapStrings(one, change)]));
+  return Object.fromEntries(fields.map(([key, one]) => [ofText(key), mapScalars(one, ofText, ofNumber)]));
 }

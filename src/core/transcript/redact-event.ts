@@ -82,8 +82,9 @@ type Walk = {
 
 function walk(value: Json, field: string, walked: Walk): Json {
   if (typeof value === "string") return walkString(value, field, walked);
-  if (typeof value !== "object" || value === null) return value;
+  if (value === null) return value;
   if (isFree(field, walked.parent)) return walked.how.json(value, field);
+  if (typeof value !== "object") return value;
   if (!Array.isArray(value)) return walkObject(value as Plain, { ...walked, parent: field });
   return unlessSame(
     value,

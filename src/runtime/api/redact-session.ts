@@ -45,7 +45,7 @@ export type Wanted = {
 export type Asked = { readonly by?: string; readonly note?: string };
 
 export type Redacted = {
-  /** The entry that records it; null if there was nothing to remove. */
+  /** The entry that records it; null if no entry had anything to remove. */
   readonly seq: number | null;
   /** The entries whose content was replaced. */
   readonly entries: readonly number[];
@@ -122,7 +122,8 @@ async function redactAtRest(
   );
   let present = redactState(state, scan.elsewhere);
   for (const event of recorded) present = advance(present, event).state;
-  if (entries.length === 0) return { seq: null, entries, blobs: 0 };
+  // With texts to find, the store looks at every blob, also if no entry has one of them.
+  if (entries.length === 0 && wanted.texts.length === 0) return { seq: null, entries, blobs: 0 };
   const result = await store.redact(lease, {
     commit: {
       expectedSeq: state.seq,
@@ -142,7 +143,7 @@ async function redactAtRest(
       "store_failed",
       `Session ${lease.sessionId} was not redacted (${result.type}): nothing was changed. Try again.`,
     );
-  return { seq: present.seq, entries, blobs: removedBlobs.size };
+  return { seq: entries.length === 0 ? null : present.seq, entries, blobs: removedBlobs.size };
 }
 
 function recordOf(entries: readonly number[], asked: Asked, at: number): readonly Event[] {

@@ -32,7 +32,7 @@ export type RedactionOptions = {
 /** What was taken out of a session. */
 export type RedactionResult = {
   readonly sessionId: string;
-  /** The entry that records the redaction; null if there was nothing to replace. */
+  /** The entry that records the redaction; null if no entry had anything to replace. */
   readonly seq: number | null;
   /** The entries whose content was replaced, in ascending order. */
   readonly entries: readonly number[];
@@ -106,7 +106,7 @@ async function redactFamily(
     const below: Wanted = { texts: wanted.texts, seqs: new Set(), callKeys: new Set() };
     for await (const childId of childrenOf(place.store, sessionId)) {
       const child = await redactFamily(place, childId, below, asked);
-      if (child.seq !== null || child.children.length > 0) children.push(child);
+      if (child.seq !== null || child.blobs > 0 || child.children.length > 0) children.push(child);
     }
   }
   return { sessionId, ...(await redactSession(place, sessionId, wanted, asked)), children };

@@ -1,7 +1,7 @@
 /**
  * Two ways to remove content: some texts wherever they are, and all of something.
  */
-import { createMask, mapStrings, mask } from "../../core/data/mask.js";
+import { createMask, mapStringsAndNumbers, mask } from "../../core/data/mask.js";
 import type { Json } from "../../core/data/message.js";
 import type { Replacement } from "../../core/transcript/redact-event.js";
 import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
@@ -28,19 +28,27 @@ export function withoutTexts(texts: readonly string[]): Removal {
     if (known === null)
       return needles.some((needle) => includes(given, needle)) ? { bytes: maskBytes, isMark: true } : null;
     const changed = text(known);
-    return changed === known ? null : { bytes: encoder.encode(changed), isMark: false };
+    return changed === known ? null : { bytes: encoder.encode(stillJson(known, changed)), isMark: false };
+  };
+  const json = (value: Json): Json => {
+    let isChanged = false;
+    const changed = mapStringsAndNumbers(value, (one) => {
+      const present = text(one);
+      isChanged ||= present !== one;
+      return present;
+    });
+    return isChanged ? changed : value;
+  };
+  /** JSON in which a number was masked is not JSON any more: it is written again, with a string in place of the number. */
+  const stillJson = (before: string, after: string): string => {
+    const parsed = parsedJson(before);
+    if (parsed === undefined || parsedJson(after) !== undefined) return after;
+    const written = JSON.stringify(json(parsed));
+    return text(written) === written ? written : after;
   };
   return {
     text,
-    json: (value) => {
-      let isChanged = false;
-      const changed = mapStrings(value, (one) => {
-        const present = text(one);
-        isChanged ||= present !== one;
-        return present;
-      });
-      return isChanged ? changed : value;
-    },
+    json,
     file: (data) => {
       const changed = bytes(bytesOfBase64(data));
       if (changed === null) return data;
@@ -76,6 +84,14 @@ function markedJson(value: Json, field: string): Json {
   // The keys of a session's data say who may still read what.
   if (field === "set") return Object.fromEntries(Object.keys(value).map((key) => [key, mask]));
   return { redacted: mask };
+}
+
+function parsedJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Null if the bytes are no text in UTF-8. */

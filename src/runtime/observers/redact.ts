@@ -6,7 +6,7 @@
  */
 
 import { aList, checkOptions, type OptionTable } from "../../check-options.js";
-import { createMask, mapStrings, mask } from "../../core/data/mask.js";
+import { createMask, mapStrings, mapStringsAndNumbers, mask } from "../../core/data/mask.js";
 import type { FilePart, Json, ToolOutput, UserPart } from "../../core/data/message.js";
 import { base64Of, bytesOfBase64 } from "../../platform/bytes.js";
 
@@ -81,13 +81,18 @@ export function guarded(redact: Redact): Redact {
   };
 }
 
-/** A copy in which all strings and all keys are redacted. */
+/** A copy in which all strings and all keys are redacted. Numbers stay: the value may be an event, whose numbers count. */
 export function redactJson(value: Json, redact: Redact): Json {
   return mapStrings(value, redact);
 }
 
+/** The same for the input of a call or the value of an output: a number in which something is masked becomes a string. */
+export function redactContent(value: Json, redact: Redact): Json {
+  return mapStringsAndNumbers(value, redact);
+}
+
 /**
- * The same output without its secrets: its text, all strings and keys of its data, and text files in it. Other files stay as they are: a
+ * The same output without its secrets: its text, all strings, numbers and keys of its data, and text files in it. Other files stay as they are: a
  * secret in a picture is not seen.
  *
  * @example
@@ -101,7 +106,7 @@ export function redactOutput(output: ToolOutput, redact: Redact): ToolOutput {
     case "text":
       return { ...output, text: redact(output.text) };
     case "json":
-      return { ...output, value: redactJson(output.value, redact) };
+      return { ...output, value: redactContent(output.value, redact) };
     case "content":
       return { ...output, parts: output.parts.map((part) => redactPart(part, redact)) };
   }

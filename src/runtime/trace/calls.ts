@@ -7,7 +7,7 @@ import type { EventOf, Repair } from "../../core/machine/event.js";
 import { textOfOutput } from "../../core/transcript/results.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { TracedCall, TracedToolStep, TracedWait } from "../../ports/trace.js";
-import { type Redact, redactJson } from "../observers/redact.js";
+import { type Redact, redactContent } from "../observers/redact.js";
 
 type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits" | "steps">]: TracedCall[Key] } & {
   readonly waits: TracedWait[];
@@ -23,7 +23,7 @@ const contentCharacters = 16_000;
 export function contentWriter(redact: Redact): ContentWriter {
   return {
     text: (text) => redact(text).slice(0, contentCharacters),
-    json: (value) => JSON.stringify(redactJson(value, redact)).slice(0, contentCharacters),
+    json: (value) => JSON.stringify(redactContent(value, redact)).slice(0, contentCharacters),
   };
 }
 
