@@ -8,7 +8,7 @@ import type { SourceTrust } from "../core/machine/sources.js";
 import { PawlError } from "../errors.js";
 import type { ContextSource, SourceText } from "../ports/context.js";
 import { statIn } from "./folder.js";
-import { inFolder, type MayReach, positionOf, type Root, realAsFarAsItExists } from "./root.js";
+import { inFolder, isWithin, type MayReach, positionOf, type Root, realAsFarAsItExists } from "./root.js";
 import { absolutePath, cutByLines, type ReadText, readBeginning, rootAt, trusts, warnOnce } from "./source-file.js";
 
 /** Where `AGENTS.md` files are looked for. */
@@ -50,7 +50,8 @@ type Found = Place & ReadText;
 /**
  * A context source with the `AGENTS.md` files of a folder. Each run of the agent goes by the files as they are when the
  * run begins. They stand below the system prompt: the user's first, then from the repository's root down to `root`. A
- * link that leads out of the folder in which it stands is not followed.
+ * link that leads out of the folder in which it stands is not followed: such a file is left out, with a warning, and so is one that
+ * cannot be read. With trust "author", it ends the run instead.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -82,11 +83,14 @@ export function agentsFile(options: AgentsFileOptions): ContextSource {
         if (name === null) continue;
         const path = join(place.folder, name);
         if (!mayReach(realAsFarAsItExists(path), "read")) continue;
-        if (trust === undefined && place.trust !== "user")
+        if (trust === undefined && place.trust !== "user") {
           warnOnce(
             `${path} was left out: agentsFile() was given no \`trust\`. Pass trust: "project" to use such files.`,
           );
-        else found.push({ ...place, ...(await readOne(place.folder, name, maxFileBytes)), path });
+          continue;
+        }
+        const read = await readOne(place, name, maxFileBytes);
+        if (read !== null) found.push({ ...place, ...read, path });
       }
       return textsOf(found, maxFileBytes, maxBytes);
     },
@@ -122,14 +126,24 @@ function topOf(root: Root) {
   return positionOf(root.path, ".");
 }
 
-/** @throws Error that names the file */
-async function readOne(folder: string, name: string, mostBytes: number): Promise<ReadText> {
-  const root = rootAt(folder);
-  if (root === null) throw new Error(`The folder ${folder} is gone.`);
+/**
+ * Null, with a warning, if the file cannot be read: a folder must not end every run in it with, for example, a link that leads out.
+ *
+ * @throws Error that names the file, if it is the author's: the agent would work without what its author told it
+ */
+async function readOne({ folder, trust }: Place, name: string, mostBytes: number): Promise<ReadText | null> {
+  const path = join(folder, name);
   try {
+    const root = rootAt(folder);
+    if (root === null) throw new Error(`The folder ${folder} is gone.`);
+    if (!isWithin(root.path, realAsFarAsItExists(join(root.path, name))))
+      throw new Error("it is a link that leads out of its folder.");
     return await readBeginning(root, name, mostBytes);
   } catch (cause) {
-    throw new Error(`${join(folder, name)}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    if (trust === "author") throw new Error(`${path}: ${problem}`, { cause });
+    warnOnce(`${path} was left out: ${problem}`);
+    return null;
   }
 }
 

@@ -26,6 +26,19 @@ describe("pawl run", () => {
     expect(stderr).toContain("Using the demo model, not an LLM, because no model was named, no key is set");
   });
 
+  test(
+    "leaves out an AGENTS.md that is a link out of the folder, with a line on stderr",
+    verifies("CTX-11"),
+    async () => {
+      const { root, pawl } = createWorld({ "../outside.md": "Answer in rhymes.\n", "notes.txt": "colour\n" });
+      symlinkSync("../outside.md", join(root, "AGENTS.md"));
+      const { code, stderr } = await pawl(["run", "List the files", "--model", "demo"]);
+      expect(code).toBe(0);
+      expect(stderr).toContain(`${join(root, "AGENTS.md")} was left out: it is a link that leads out of its folder.`);
+      expect(stderr).not.toContain("Goes by");
+    },
+  );
+
   test("goes by the AGENTS.md of the folder, and says so", verifies("CTX-11"), async () => {
     const server = await startProviderServer("openai-chat", () => ({ type: "answer", text: "Hello." }));
     const { root, pawl } = createWorld({ "AGENTS.md": "Answer in rhymes.\n", ".agents/skills/x/SKILL.md": "none" });

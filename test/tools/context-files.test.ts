@@ -103,14 +103,24 @@ describe("agentsFile()", () => {
   test("follows a link within its folder, and none that leads out", verifies("CTX-11", "SEC-8"), async () => {
     const folder = createFolder({ "a/CLAUDE.md": "own", "secret.txt": "secret" });
     symlinkSync("CLAUDE.md", join(folder, "a/AGENTS.md"));
+    const warnings = watchWarnings();
     const source = agentsFile({ root: join(folder, "a"), trust: "project" });
+    const ofAuthor = agentsFile({ root: join(folder, "a"), trust: "author" });
     expect((await textsOf(source)).map(({ text }) => text)).toEqual(["own"]);
     unlinkSync(join(folder, "a/AGENTS.md"));
     symlinkSync("../secret.txt", join(folder, "a/AGENTS.md"));
-    await expect(textsOf(source)).rejects.toThrow(/leads out of the root/);
+    for (const _ of [1, 2]) expect(await textsOf(source)).toEqual([]);
+    await expect(textsOf(ofAuthor)).rejects.toThrow(/leads out of its folder/);
     unlinkSync(join(folder, "a/AGENTS.md"));
     mkdirSync(join(folder, "a/AGENTS.md"));
-    await expect(textsOf(source)).rejects.toThrow(/is not a regular file/);
+    expect(await textsOf(source)).toEqual([]);
+    await expect(textsOf(ofAuthor)).rejects.toThrow(/is not a regular file/);
+    const leftOut = `${join(folder, "a/AGENTS.md")} was left out: `;
+    expect(await warnings()).toEqual([
+      expect.stringMatching(/leads out of its folder/),
+      expect.stringMatching(/is not a regular file/),
+    ]);
+    for (const warning of await warnings()) expect(warning).toContain(leftOut);
   });
 
   test(
