@@ -18,13 +18,15 @@ export const variableTexts = {
   PAGER: "The program that shows long texts. Unless set: `less`.",
   NO_COLOR: "If set, nothing is coloured.",
   FORCE_COLOR: "Stronger than `NO_COLOR` and `ui.theme`: `0` takes the colours away, `1`, `2` and `3` give them.",
+  NO_PROXY:
+    "What is reached directly although `HTTPS_PROXY` or `HTTP_PROXY` names a proxy. Each of the three may be written in lower case.",
   TERM: "If it is `dumb`, there are no colours and no live screen.",
   WAYLAND_DISPLAY: "If set, texts are copied with `wl-copy`.",
   DISPLAY: "If set, texts are copied with `xclip`.",
 };
 
 /** Names that look like variables: codes of warnings, and the name by which a password is redacted. */
-export const notVariables = ["PAWL_CLOCK", "PAWL_MCP", "PAWL_STORE_PASSWORD", "PAWL_OBSERVER", "PAWL_SOURCES"];
+export const notVariables = ["PAWL_CLOCK", "PAWL_MCP", "PAWL_STORE_PASSWORD", "PAWL_OBSERVER", "PAWL_SOURCES", "PAWL_TOOL_OPTION"];
 
 /** By the name that stands in the code. */
 export const fileTexts = {

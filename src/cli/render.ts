@@ -2,7 +2,7 @@
  * Renders the items of a session's stream as lines for a person. It is a fold over the items.
  *
  * 1. The model's text goes to `out`, everything else to `err`. If `out` is not read by a person, it gets the answer
- *    alone: text goes there when the run has ended, and what the model says between its calls goes to `err`.
+ *    alone, when the run has ended. What the model says between its calls goes to `err` then.
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
  * 3. All text passes through `visible`, so that it cannot control the terminal.
  */

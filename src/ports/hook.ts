@@ -164,8 +164,8 @@ export type ToolResultSubject = {
   /** 0 if `source` is not "tool". */
   readonly durationMs: number;
   /**
-   * What gave the result: a tool that runs here; the model's provider, which ran the call itself (the deltas of the answer
-   * have shown the result before); or the agent behind a tool.
+   * What gave the result: a tool that runs here, the model's provider, or the agent behind a tool. A provider ran the call
+   * itself, so the deltas of the answer have shown the result already.
    */
   readonly source: "tool" | "provider" | "agent";
 };

@@ -11,7 +11,7 @@ export type Keys = {
   readonly sign: (purpose: string, text: string) => string;
 };
 
-/** The key with which a server proves itself: whoever knows the secret makes the same one, as `pawl ui` does. */
+/** The key with which a server proves itself: anyone who knows the secret makes the same one, as `pawl ui` does. */
 export const proofPurpose = "server proof";
 
 /** The fewest characters of a secret. */

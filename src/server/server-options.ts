@@ -29,8 +29,8 @@ export type ServerLimits = {
    */
   readonly headersMs?: number;
   /**
-   * Milliseconds in which the body of a request must have come, and in which a client must have taken an answer that is no
-   * stream; a large answer has a second more for each 64 kB. Default: 30 seconds.
+   * The most milliseconds that the body of a request may take to arrive, and that a client may take to read an answer that
+   * is not a stream. A large answer is given a second more for each 64 kB. Default: 30 seconds.
    */
   readonly bodyMs?: number;
   /** Streams that one principal may have open at a time. Default: 20. */
@@ -96,9 +96,8 @@ type Common = {
   readonly may?: May;
   /**
    * The run options that clients may set in `POST /v1/sessions` and `POST /v1/sessions/:id/runs`, for example
-   * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose, so whoever may begin a run may,
-   * with `systemPrompt`, have the agent do anything. Others are refused with `bad_input`. `may` sees those that are allowed.
-   * Default: none.
+   * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose: with `systemPrompt`, a client can
+   * have the agent do anything. Others are refused with `bad_input`. `may` sees those that are allowed. Default: none.
    */
   readonly clientOptions?: readonly ClientOption[];
   /**

@@ -18,7 +18,7 @@ export type Excludes = {
 const maxFoldersAbove = 64;
 
 /**
- * @param folder a real path. If rules above ignore the folder itself, they do not count: whoever names it means it.
+ * @param folder a real path. If rules above ignore the folder itself, they do not count: a person who names it means it.
  * @param root where `.gitignore` files are looked for first if the folder is in no repository
  */
 export function excludesAbove(folder: string, root: string): Excludes {

@@ -81,8 +81,8 @@ type Level = {
 };
 
 /**
- * Walks an open folder, which stays open, and gives entries of one folder at a time: a few, because each one that a generator
- * gives costs more than the entry itself. Folders that cannot be read are skipped.
+ * Walks an open folder, which stays open. It gives some entries of one folder at a time, because a step of a generator costs
+ * more than an entry does. Folders that cannot be read are skipped.
  *
  * @throws a system error if the first folder cannot be read; the reason of an abort
  */

@@ -5,11 +5,11 @@
  * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
 import { createServer as createHttpServer } from "node:http";
-import { PawlError } from "../../errors.js";
 import {
   type Agent,
   createWorker,
   type Observer,
+  PawlError,
   type SessionBinding,
   type Store,
   type WorkerOptions,
@@ -86,7 +86,7 @@ function checkMetricsOptions({ metricsPort, metricsHost, tokenFile }: WorkerComm
 }
 
 /**
- * Serves the figures of the worker, for whoever has the token.
+ * Serves the figures of the worker to anyone with the token.
  * @returns closes the server
  */
 async function serveMetrics(

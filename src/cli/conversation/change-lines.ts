@@ -85,7 +85,7 @@ const styles = {
   added: { plain: "green", strong: "green-strong" },
 } as const;
 
-/** The line with the words marked that its twin does not have; null if too much differs, or time is up. */
+/** The line, with the words marked that the other line does not have. Null if too much differs, or time is up. */
 function wordSpans(line: string, twin: string, type: "removed" | "added", until: number): readonly Span[] | null {
   const left = until - performance.now();
   if (left <= 0 || Math.max(line.length, twin.length) > longestLine) return null;

@@ -47,7 +47,7 @@ export async function startServers(
   return together(await Promise.all(servers.map((one) => startServer(one, root, signal))));
 }
 
-/** The same servers, but for the one of this name, which is ended and started again. */
+/** The same servers; the one of this name is ended and started again. */
 export async function restartServer(
   started: StartedServers,
   name: string,

@@ -2,8 +2,8 @@
  * Versions of the tools of MCP servers. A server may change what a tool says and takes, so a kept rule is for the version
  * that a person has allowed: `mcp__docs__search@<SHA-256>`.
  *
- * 1. An allowing rule without a version, as Pawl 0.1 kept them, counts only if it was given to this very process (`--allow`),
- *    and then for the tools as they were when the server was started.
+ * 1. An allowing rule without a version, as Pawl 0.1 kept them, counts only if it was given to this process (`--allow`).
+ *    Then it is about the tools as they were when the server was started.
  * 2. Rules that deny or ask are for every version.
  */
 import type { CallToDecide, ToolVersion } from "./call-test.js";

@@ -124,8 +124,8 @@ function countersIn({ counter, histogram }: Figures) {
 const maxToolNames = 1_000;
 
 /**
- * Names of tools that exist. The name in a call is the model's, which may make names up: a name is shown once a call of
- * it has run, waited or been refused by a policy.
+ * Names of tools that exist. A model may make names up, so a name is shown only once a call of it has run, waited or
+ * been denied by a policy.
  */
 function createToolNames() {
   const known = new Set<string>();

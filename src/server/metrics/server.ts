@@ -35,7 +35,7 @@ const optionNames = [
 ] as const satisfies readonly (keyof MetricsServerOptions)[];
 
 /**
- * Makes a server for a process without one, such as a worker: `GET /metrics` for whoever has the token, or a principal with the
+ * Makes a server for a process without one, such as a worker: `GET /metrics` for anyone with the token, or a principal with the
  * scope `admin`; `GET /health` and `GET /ready` without.
  * @throws PawlError `bad_configuration`
  *
