@@ -52,6 +52,7 @@ const reasons = [
     why: "A member of what the core gives: of its records, state and results. Whoever reads it has it from there, and nobody makes one.",
     names: [
       "AnswerAttempt",
+      "CacheRecord",
       "CallPauses",
       "CallRecords",
       "CallSteps",

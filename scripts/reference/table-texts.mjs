@@ -26,7 +26,14 @@ export const variableTexts = {
 };
 
 /** Names that look like variables: codes of warnings, and the name by which a password is redacted. */
-export const notVariables = ["PAWL_CLOCK", "PAWL_MCP", "PAWL_STORE_PASSWORD", "PAWL_OBSERVER", "PAWL_SOURCES", "PAWL_TOOL_OPTION"];
+export const notVariables = [
+  "PAWL_CLOCK",
+  "PAWL_MCP",
+  "PAWL_STORE_PASSWORD",
+  "PAWL_OBSERVER",
+  "PAWL_SOURCES",
+  "PAWL_TOOL_OPTION",
+];
 
 /** By the name that stands in the code. */
 export const fileTexts = {

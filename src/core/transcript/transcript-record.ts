@@ -120,11 +120,17 @@ export type CallPauses = {
 export type CacheRecord = {
   /** What was sent besides messages; null if nothing is known of it. */
   call: {
+    /** The blob of the system prompt; undefined if it is unknown. */
     readonly promptHash: string | null | undefined;
+    /** The blob of the tools' specifications; undefined if it is unknown. */
     readonly toolsHash: string | null | undefined;
+    /** Which tools the model could or had to call. */
     readonly toolChoice: ToolChoice;
+    /** The setting `reasoning`; null if it was not set. */
     readonly reasoning: string | null;
+    /** Whether a message had an image: providers read the messages anew from the first one on. */
     readonly hasImages: boolean;
+    /** The lifetime that was asked for. */
     readonly promptCache: Transcript["promptCache"];
   } | null;
   /** What the next call will change, for a reason that is known already. */
