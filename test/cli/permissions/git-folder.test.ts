@@ -122,22 +122,26 @@ describe("a repository that reads from elsewhere", verifies("CHAT-2#rules"), () 
     expect(await verdict(`git show ${commit}`)).toBe("ask");
   });
 
-  test.each(["objects", "pack", "loose objects", "a reference"])("asks if %s are links out of it", async (what) => {
-    const { root, outside, git, verdict, commit, theirs } = withOther();
-    if (what === "objects") {
-      renameSync(join(root, ".git/objects"), join(outside, "objects"));
-      symlinkSync(join(outside, "objects"), join(root, ".git/objects"));
-    }
-    if (what === "pack") {
-      git("-C", outside, "repack", "-adq");
-      rmSync(join(root, ".git/objects/pack"), { recursive: true });
-      symlinkSync(join(theirs, "pack"), join(root, ".git/objects/pack"));
-      expect(git("show", commit)).toContain("OUTSIDE-SECRET");
-    }
-    if (what === "loose objects") symlinkSync(join(theirs, commit.slice(0, 2)), join(root, ".git/objects/zz"));
-    if (what === "a reference") symlinkSync(join(outside, ".git/refs/heads/main"), join(root, ".git/refs/heads/their"));
-    expect(await verdict("git log -1")).toBe("ask");
-  });
+  test.each(["objects", "packs", "loose objects", "references"])(
+    "asks if its %s are links that lead out",
+    async (what) => {
+      const { root, outside, git, verdict, commit, theirs } = withOther();
+      if (what === "objects") {
+        renameSync(join(root, ".git/objects"), join(outside, "objects"));
+        symlinkSync(join(outside, "objects"), join(root, ".git/objects"));
+      }
+      if (what === "packs") {
+        git("-C", outside, "repack", "-adq");
+        rmSync(join(root, ".git/objects/pack"), { recursive: true });
+        symlinkSync(join(theirs, "pack"), join(root, ".git/objects/pack"));
+        expect(git("show", commit)).toContain("OUTSIDE-SECRET");
+      }
+      if (what === "loose objects") symlinkSync(join(theirs, commit.slice(0, 2)), join(root, ".git/objects/zz"));
+      if (what === "references")
+        symlinkSync(join(outside, ".git/refs/heads/main"), join(root, ".git/refs/heads/their"));
+      expect(await verdict("git log -1")).toBe("ask");
+    },
+  );
 
   test.each([
     ["blame.ignoreRevsFile", "git blame t"],
