@@ -129,15 +129,17 @@ export function catches(
   let at = 0;
   for (const word of others) {
     while (at < given.length && given[at] !== word && (given[at] ?? "").startsWith("-"))
-      at += takesValue.test(given[at] ?? "") && given[at + 1] !== word ? 2 : 1;
+      at += mayTakeValue(given[at] ?? "", given[at + 1] ?? "") && given[at + 1] !== word ? 2 : 1;
     if (given[at] !== word) return false;
     at += 1;
   }
   return true;
 }
 
-/** Options before a subcommand that have a value of their own: `git -C folder push`. */
-const takesValue = /^(-[cCfR]|--(git-dir|work-tree|prefix|config|namespace|context|cwd|dir|directory))$/;
+/** Any option before a subcommand may have the next word as its value: `git -C folder push`, `npm --loglevel silent publish`. */
+function mayTakeValue(option: string, next: string): boolean {
+  return option !== "--" && !option.includes("=") && !next.startsWith("-");
+}
 
 /** Programs whose arguments, or whose own commands, choose what runs. */
 const runners: ReadonlySet<string> = new Set(

@@ -3,13 +3,14 @@
  */
 import { resolve } from "node:path";
 import type { CallTest, CallToDecide } from "./call-test.js";
-import { allows, catches, programOf } from "./command-pattern.js";
+import { allows, programOf } from "./command-pattern.js";
 import { matchingFiles } from "./file-patterns.js";
 import { type LooseLine, readLoosely } from "./loose-line.js";
 import { folderRisk, onlyReads, pathsInWord, type ReadingPlace, readsInputsBelow } from "./reading-commands.js";
 import { followPath } from "./real-path.js";
 import { namesTool, type Rule, writesFiles } from "./rule.js";
 import { readShellLine, type StrictLine } from "./shell-line.js";
+import { catchesWithin } from "./started-commands.js";
 
 export type ShellPlace = Pick<ReadingPlace, "root" | "names"> & {
   /** Whether a rule closes a path to every tool that reads. */
@@ -38,7 +39,7 @@ export async function shellTest(
       if (loose === null) return false;
       if (about.kind === "command")
         return (
-          loose.commands.some((command) => catches(about.pattern, command)) ||
+          loose.commands.some((command) => catchesWithin(about.pattern, command)) ||
           loose.mentions.has(programOf(about.pattern.words))
         );
       // A command that names a file may read it or write it. What only keeps files from being written is asked about.

@@ -9,6 +9,7 @@ import type { Command, ParsedScript, Pipeline, Redirection, SyntaxNode, Word } f
 import { choosesWhatRuns, obeysInput } from "./command-pattern.js";
 import { isPlainPattern } from "./file-patterns.js";
 import { loadParser } from "./shell-line.js";
+import { innerCommand, isWrapper, laterStarts } from "./started-commands.js";
 
 type Parser = typeof import("unbash");
 
@@ -32,6 +33,8 @@ export type LooseLine = {
 const maxBytes = 128 * 1024;
 const maxNodes = 20_000;
 const maxNestedLines = 8;
+/** Of all lines within lines together. */
+const maxNestedCharacters = 8 * maxBytes;
 const maxCommands = 2_000;
 const maxFolders = 10;
 /** How many `..` are followed. */
@@ -48,6 +51,7 @@ type Found = {
   upwardLeft: number;
   nodesLeft: number;
   commandsLeft: number;
+  charactersLeft: number;
 };
 
 type AddLine = (text: string) => void;
@@ -64,6 +68,7 @@ export async function readLoosely(line: string): Promise<LooseLine> {
     isUnknown: Buffer.byteLength(line) > maxBytes,
     nodesLeft: maxNodes,
     commandsLeft: maxCommands,
+    charactersLeft: maxNestedCharacters,
   };
   if (found.isUnknown) return found;
   const { parse, forEachChild } = await loadParser();
@@ -71,7 +76,8 @@ export async function readLoosely(line: string): Promise<LooseLine> {
   for (let next = lines.pop(); next !== undefined; next = lines.pop()) {
     const { text, depth } = next;
     visit(parse(text), found, forEachChild, (inner) => {
-      if (depth < maxNestedLines) lines.push({ text: inner, depth: depth + 1 });
+      found.charactersLeft -= inner.length;
+      if (depth < maxNestedLines && found.charactersLeft > 0) lines.push({ text: inner, depth: depth + 1 });
       else found.isUnknown = true;
     });
   }
@@ -119,8 +125,15 @@ function addCommand(command: Command, name: Word, found: Found, addLine: AddLine
 
 /** Follows a command to those that it starts. @param onInner called with the position of the name of each */
 function lookThrough(words: readonly string[], found: Found, addLine: AddLine, onInner: (at: number) => void): void {
-  const starts = [0];
-  for (let at = starts.pop(); at !== undefined && found.commandsLeft > 0; at = starts.pop()) {
+  const starts = laterStarts(words).filter((at) => at === 0 || startsOthers(words[at] ?? ""));
+  const followed = new Set<number>();
+  for (
+    let at = starts.pop();
+    at !== undefined && found.commandsLeft > 0 && found.charactersLeft > 0;
+    at = starts.pop()
+  ) {
+    if (followed.has(at)) continue;
+    followed.add(at);
     found.commandsLeft -= 1;
     const command = words.slice(at);
     const [name = "", ...given] = command;
@@ -138,6 +151,12 @@ function lookThrough(words: readonly string[], found: Found, addLine: AddLine, o
     else if (choosesWhatRuns(name) && !takeData.has(program)) for (const word of given) addMentions(word, found);
     for (const line of linesOf(program, given)) addLine(line);
   }
+}
+
+/** Whether a word is the name of a program whose arguments are lines, or another command. */
+function startsOthers(word: string): boolean {
+  const program = basename(word);
+  return takeLines.has(program) || isWrapper(program);
 }
 
 /** A word may be a line, or have one after `=` or a letter: `sh -c 'rm x'`, `alias x='rm y'`. */
@@ -161,7 +180,7 @@ const takeData: ReadonlySet<string> = new Set(
 
 /** Programs whose arguments are lines of a shell. */
 const takeLines: ReadonlySet<string> = new Set(
-  "sh bash dash zsh ksh mksh ash fish eval alias trap watch su runuser ssh script flock parallel npx pnpx bunx".split(
+  "sh bash dash zsh ksh mksh ash fish eval alias trap watch su sg runuser ssh script flock parallel npx pnpx bunx".split(
     " ",
   ),
 );
@@ -182,11 +201,13 @@ const linesAfter: { readonly [program: string]: readonly string[] | undefined } 
     --receive-pack --open-files-in-pager -O -c`.split(/\s+/),
 };
 
+const maxOptions = 30;
+
 /** What follows such an option: the rest of the words, or the value that is attached to it. */
 function linesOf(program: string, given: readonly string[]): readonly string[] {
   const names = Object.hasOwn(linesAfter, program) ? (linesAfter[program] ?? []) : [];
   return names.flatMap((name) =>
-    given.flatMap((word, at) => {
+    given.slice(0, maxOptions).flatMap((word, at) => {
       const rest = given.slice(at + 1);
       if (word === name) return [rest.filter((one) => one !== "--").join(" "), afterSetting(rest[0] ?? "")];
       const isAttached = word.startsWith(/^-.$/.test(name) ? name : `${name}=`);
@@ -210,29 +231,34 @@ function addFed({ commands }: Pipeline, found: Found, addLine: AddLine): void {
     const isText = before.type === "Command" && /^(echo|printf)$/.test(before.name?.value ?? "");
     const given = before.type === "Command" ? before.suffix.flatMap((one) => (one.type === "Word" ? [one] : [])) : [];
     const runs = runsInput(words);
+    if (before.type === "Command") for (const one of before.redirects) addInput(one, found, runs ? addLine : () => {});
     if (runs && (!isText || given.some(isComputed))) found.isUnknown = true;
     if (!isText) continue;
-    for (const { value } of given) {
-      if (runs) addLine(value);
-      addMentions(value, found);
+    for (const text of [...given.map(({ value }) => value), given.map(({ value }) => value).join(" ")]) {
+      if (runs) addLine(text);
+      addMentions(text, found);
     }
-    if (runs) addLine(given.map(({ value }) => value).join(" "));
   }
 }
 
 /** Whether the lines of a command's input are run: by a shell, or by `xargs` with the name of the program in the input. */
-function runsInput(words: readonly string[]): boolean {
+function runsInput(words: readonly string[], isGivenInput = false): boolean {
   const [name = "", ...given] = words;
   const program = basename(name);
   if (shells.has(program))
     return (
-      given.includes("-s") || given.every((word) => word.startsWith("-")) || given.some((word) => word.includes("{}"))
+      given.includes("-s") ||
+      given.every((word) => word.startsWith("-") || isInput.test(word)) ||
+      given.some((word) => word.includes("{}"))
     );
   const inner = innerCommand(words);
-  if (inner === null) return program === "xargs" ? false : /^(parallel|at|batch)$/.test(program);
+  // What xargs gives to a program that starts another may be the name of that.
+  if (inner === null) return /^(parallel|at|batch)$/.test(program) || (isGivenInput && isWrapper(program));
   const innerName = words[inner] ?? "";
-  return /[{}%]/.test(innerName) || runsInput(words.slice(inner));
+  return /[{}%]/.test(innerName) || runsInput(words.slice(inner), isGivenInput || program === "xargs");
 }
+
+const isInput = /^\/(dev\/stdin|dev\/fd\/0|proc\/self\/fd\/0)$/;
 
 const shells: ReadonlySet<string> = new Set("sh bash dash zsh ksh mksh ash fish csh tcsh".split(" "));
 
@@ -243,68 +269,6 @@ function addInput(redirection: Redirection, found: Found, addLine: AddLine): voi
   const text = redirection.type === "HereString" ? (redirection.target?.value ?? "") : redirection.body.text;
   addLine(text);
   addMentions(text, found);
-}
-
-/** Programs that start another: the letters of their options with a value, and how many operands come before its name. */
-const wrappers: { readonly [program: string]: readonly [valued: string, operands: number] | undefined } = {
-  env: ["uCSa", 0],
-  sudo: ["ughpCTrtUDR", 0],
-  doas: ["uCa", 0],
-  xargs: ["IPnLsdEa", 0],
-  parallel: ["jnNISaP", 0],
-  nohup: ["", 0],
-  time: ["fo", 0],
-  timeout: ["sk", 1],
-  nice: ["n", 0],
-  ionice: ["cnpPu", 0],
-  chrt: ["TPD", 1],
-  taskset: ["", 1],
-  setsid: ["", 0],
-  stdbuf: ["ioe", 0],
-  watch: ["nqs", 0],
-  command: ["", 0],
-  builtin: ["", 0],
-  exec: ["a", 0],
-  strace: ["oepsuEIabXPSO", 0],
-  ltrace: ["oepsun", 0],
-  chroot: ["", 1],
-  unshare: ["SGRw", 0],
-  nsenter: ["tSGrw", 0],
-  busybox: ["", 0],
-  flock: ["wEc", 1],
-  entr: ["", 0],
-  "systemd-run": ["puEMHt", 0],
-  unbuffer: ["", 0],
-  ssh: ["BbcDEeFIiJLlmOoPpQRSWw", 1],
-};
-
-/** Long options of these programs whose value may be the next word. */
-const valuedNames: ReadonlySet<string> = new Set(
-  `signal kill-after unset chdir split-string argv0 user group other-user prompt close-from adjustment class classdata
-   replace max-args max-procs max-lines max-chars delimiter arg-file eof input output error interval format jobs
-   target setuid setgid wait timeout conflict-exit-code property unit`.split(/\s+/),
-);
-
-/** The position of the command that a program starts; null if it starts none that is known. */
-function innerCommand([name = "", ...given]: readonly string[]): number | null {
-  const program = basename(name);
-  const wrapper = Object.hasOwn(wrappers, program) ? wrappers[program] : undefined;
-  if (program === "hash") return given[0] === "-p" ? 2 : null;
-  if (wrapper === undefined) return null;
-  const [valued] = wrapper;
-  let [, operands] = wrapper;
-  for (let at = 0; at < given.length; at += 1) {
-    const word = given[at] ?? "";
-    const [, first = "", others = ""] = /^-([^-])(.*)$/s.exec(word) ?? [];
-    if (first !== "") {
-      // The value of an option is attached, or it is the next word.
-      const isValued = [first, ...others].findIndex((letter) => valued.includes(letter)) === others.length;
-      if (isValued) at += 1;
-    } else if (word.startsWith("--")) at += valuedNames.has(word.slice(2)) ? 1 : 0;
-    else if (operands > 0) operands -= 1;
-    else if (!/^[A-Za-z_]\w*=/.test(word)) return at + 1;
-  }
-  return null;
 }
 
 /** Whether the text of a word is known only when it runs. */

@@ -97,7 +97,7 @@ describe.runIf(isIsolated)("a line of the corpus", verifies("CHAT-2#rules"), () 
   test("that was seen to read what a rule closes is denied with --yes, unless it reads all that lies in a folder", async () => {
     const all = await verdicts(permissionsOf(scratch, { allowAll: true, deny: ["read_file(.env)"] }));
     const missed = lines.filter((line) => seenOf(line).readClosed && all.get(line) !== "deny");
-    expect(missed).toEqual(["grep -rn CLOSED .", "rg --hidden CLOSED"]);
+    expect(missed.toSorted()).toEqual(["diff -N . src", "grep -rn CLOSED .", "rg --hidden CLOSED"]);
   });
 
   test("that starts the canary or deletes is covered by no offered rule that does not name it, unless the offer has a note", async () => {

@@ -15,7 +15,7 @@ import { type Rule, readRule } from "../../../src/cli/permissions/rule.js";
 import type { Verdict } from "../../../src/cli/permissions/rule-text.js";
 import type { Json } from "../../../src/index.js";
 import { verifies } from "../../verifies.js";
-import { allowed, denied, harmless, mustAsk } from "./rules-table.js";
+import { allowed, denied, harmless, mustAsk, notRemoving } from "./rules-table.js";
 
 const rule = (text: string, verdict: Verdict = "allow"): Rule => readRule(verdict, { rule: text }, "user", "/home/ada");
 const shell = (command: string) => ({ tool: "shell", readOnly: false, input: { command } });
@@ -47,6 +47,11 @@ describe("a command line", verifies("CHAT-2#rules"), () => {
   test.each(denied)("%s denies %j", async (text, line) => {
     const decided = await decideByRules(shell(line), [...rules, rule("shell(cat *)"), rule(text, "deny")], "/tmp");
     expect(decided).toMatchObject({ verdict: "deny", rule: { rule: text } });
+  });
+
+  test.each(notRemoving)("a denial of rm leaves %j alone", async (line) => {
+    const permissions = permissionsIn(folder(), { allowAll: true, deny: ["shell(rm *)"] });
+    expect(await permissions.decide(shell(line))).toMatchObject({ verdict: "allow" });
   });
 
   test("is denied with --yes if it cannot be read and a rule denies commands", async () => {
