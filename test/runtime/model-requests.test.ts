@@ -90,7 +90,7 @@ async function playSession(store: Store): Promise<readonly ModelRequest[]> {
   );
   expect(requests).toHaveLength(script.length);
   expect(new Set(requests.map(({ systemPrompt }) => systemPrompt)).size).toBeGreaterThan(4);
-  expect(requests.map(({ tools }) => tools.length)).toEqual(expect.arrayContaining([0, 1, 2]));
+  expect(requests.map(({ tools }) => tools.length)).toEqual(expect.arrayContaining([1, 2]));
   return requests;
 }
 

@@ -94,8 +94,9 @@ test(
     await agent.session("s").steer("And this.");
     gate.open("ok");
     expect(await result).toMatchObject({ reason: "max_steps", text: "Summary." });
-    expect(model.requests[1]?.tools).toEqual([]);
-    expect(model.requests[1]?.toolChoice).toBe("none");
+    // The last words: asked for after the limit, with the tools as they were.
+    expect(model.requests).toHaveLength(2);
+    expect(model.requests[1]?.tools).toEqual(model.requests[0]?.tools);
     expect(JSON.stringify(model.requests[1]?.messages)).toContain("And this.");
   },
 );
