@@ -52,7 +52,7 @@ export const quietGit: { readonly [name: string]: string } = {
 
 /** Settings of a repository that name programs, by the ends of their names. */
 const namesProgram =
-  /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver)$/i;
+  /^(filter\..*\.(clean|smudge|process)|diff\.(.*\.)?(command|textconv|external)|core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\.(.*\.)?program|submodule\..*\.ignore|merge\..*\.driver|(man|browser)\..*\.(cmd|path)|help\.browser)$/i;
 /** What the settings above, and the variables, turn off. */
 const turnedOff =
   /^(core\.(fsmonitor|hookspath|pager|sshcommand|askpass|gitproxy|alternaterefscommand)|pager\..*|gpg\..*)$/i;

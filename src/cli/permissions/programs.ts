@@ -71,7 +71,9 @@ function doing(commands: string, never: string): readonly KnownCommand[] {
 const ofGit =
   "--output --ext-diff --textconv --show-signature --submodule --recurse-submodules --ignore-submodules " +
   // Merges are repeated, with the merge drivers that are configured.
-  "--remerge-diff --diff-merges";
+  "--remerge-diff --diff-merges " +
+  // The viewer of manuals is configured, too.
+  "--help";
 const ofNpm =
   "-C -c --prefix --script-shell --shell --node-options --userconfig --globalconfig --globalignorefile --git --editor " +
   "--viewer --browser --call --package --init-module --node-gyp --cache --global --location";

@@ -63,6 +63,16 @@ function createFolder(): Folder {
   };
 }
 
+test.each(["git log --help", "git status --hel"])(
+  "%s asks: the viewer of manuals is configured",
+  verifies("CHAT-2#rules"),
+  async (line) => {
+    const { verdict } = createFolder();
+    expect(await verdict("git status")).toBe("allow");
+    expect(await verdict(line)).toBe("ask");
+  },
+);
+
 describe("a repository with a merge driver", verifies("CHAT-2#rules"), () => {
   function merged() {
     const folder = createFolder();
