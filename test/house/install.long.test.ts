@@ -82,13 +82,13 @@ describe("the check of an install", () => {
     const folder = packageWith({
       "package.json": own,
       "package-lock.json": lockfileOf(...names),
-      "dist/large.js": " ".repeat(7 * 1024 * 1024),
+      "dist/large.js": " ".repeat(9 * 1024 * 1024),
       ...Object.fromEntries(names.map((name) => [`node_modules/${name}/package.json`, { name }])),
     });
     const { code, output } = checkInstall(folder);
     expect(output).toContain("brings 9 packages");
-    expect(output).toContain("takes 7.00 MiB");
-    expect(output).toContain("7.00 MiB  dist");
+    expect(output).toContain("takes 9.00 MiB");
+    expect(output).toContain("9.00 MiB  dist");
     expect(code).toBe(1);
   });
 
