@@ -1,10 +1,10 @@
 /**
  * From a request to its answer: host and origin, then the principal, then its scope, then the route.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Answer } from "./answer.js";
+import type { Handlers } from "./handlers.js";
 import { isLetIn, principalOf } from "./let-in.js";
-import { createListener, type HttpOptions, httpOptionsFor } from "./node-listener.js";
+import { createListener, httpOptionsFor } from "./node-listener.js";
 import { checkOrigin, corsHeaders, preflight } from "./origin.js";
 import { type Principal, randomText } from "./principal.js";
 import { readBody } from "./request.js";
@@ -14,23 +14,6 @@ import type { ServerContext } from "./server-context.js";
 import { errorAnswer, ServerError } from "./server-error.js";
 import { parseQuery } from "./shape.js";
 import { type Handled, toResponse, written } from "./written.js";
-
-/** The ways to ask a server. */
-export type Handlers = {
-  /** Answers a request of the Web: `app.mount("/pawl", server.fetch)` in Hono, a route handler of Next.js. */
-  readonly fetch: (request: Request) => Promise<Response>;
-  /**
-   * Answers a request of Node: `http.createServer(server.listener)`, `app.use("/pawl", server.listener)` in Express. Streams
-   * are written to the socket directly. A body that other code has read, such as `express.json()`, is taken from
-   * `request.body`.
-   */
-  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
-  /**
-   * Options for the server of Node, so that nobody keeps connections open with headers that come slowly:
-   * `http.createServer(server.httpOptions, server.listener)`. They follow from `limits.headersMs` and `limits.bodyMs`.
-   */
-  readonly httpOptions: HttpOptions;
-};
 
 /**
  * @param routes what the server answers

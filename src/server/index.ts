@@ -2,7 +2,7 @@
  * `pawl/server`: the sessions of a store over HTTP.
  */
 
-export type { Handlers } from "./handle.js";
+export type { Handlers } from "./handlers.js";
 export type { Backlog } from "./metrics/backlog.js";
 export { createMetrics, type Metrics } from "./metrics/metrics.js";
 export { createMetricsServer, type MetricsServerOptions } from "./metrics/server.js";

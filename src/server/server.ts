@@ -7,7 +7,8 @@
  */
 import { createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
 import { contextOf } from "./create-context.js";
-import { type Handlers, handlersOf } from "./handle.js";
+import { handlersOf } from "./handle.js";
+import type { Handlers } from "./handlers.js";
 import { checkPrincipal } from "./let-in.js";
 import { createOpenAnswers } from "./open-calls.js";
 import { misconfigured } from "./option-checks.js";

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -82,7 +83,7 @@ describe("the check of an install", () => {
     const folder = packageWith({
       "package.json": own,
       "package-lock.json": lockfileOf(...names),
-      "dist/large.js": " ".repeat(9 * 1024 * 1024),
+      "dist/large.js": randomBytes(4.5 * 1024 * 1024).toString("hex"),
       ...Object.fromEntries(names.map((name) => [`node_modules/${name}/package.json`, { name }])),
     });
     const { code, output } = checkInstall(folder);

@@ -3,7 +3,8 @@
  */
 import type { Store, Worker } from "../../index.js";
 import { contextOf } from "../create-context.js";
-import { type Handlers, handlersOf } from "../handle.js";
+import { handlersOf } from "../handle.js";
+import type { Handlers } from "../handlers.js";
 import { checkNames, misconfigured } from "../option-checks.js";
 import type { Route } from "../route.js";
 import { systemRoutes } from "../routes/system.js";
