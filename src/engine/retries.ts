@@ -1,7 +1,6 @@
 /**
  * When a worker tries again what failed.
  */
-
 import { defined } from "../core/data/defined.js";
 import type { Fault } from "../core/data/message.js";
 import { PawlError } from "../errors.js";

@@ -20,6 +20,7 @@ import {
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import type { Permissions } from "./permissions.js";
 import { writesFiles } from "./rule.js";
+import type { SessionRules } from "./session-rules.js";
 
 export type GuardedTools = {
   readonly tools: readonly AnyTool[];
@@ -64,7 +65,7 @@ export function guardedTools(permissions: Permissions, protect: readonly string[
       { ...web, needsApproval: false },
     ],
     async canExecuteTool(call, context) {
-      const closed = await whyClosed(call, context, store, decide);
+      const closed = await whyClosed(call, context, store, permissions);
       if (closed !== null) return { verdict: "deny", reason: closed };
       return await permissions.canExecuteTool(call, context, ({ path }) => {
         // A call that is decided about again, for example after a person's answer, is still about the file that was shown.
@@ -81,16 +82,26 @@ async function whyClosed(
   { tool, input }: PermissionRequest,
   { sessionId, data }: Pick<PermissionContext, "sessionId" | "data">,
   store: Store,
-  decide: Permissions["decide"],
+  permissions: Permissions,
 ): Promise<string | null> {
   const output = outputTools.has(tool.name) ? (input as { readonly output?: Json } | null)?.output : undefined;
-  if (typeof output !== "number") return null;
+  if (typeof output !== "number" || !mayDeny(permissions, { sessionId, data })) return null;
   const earlier = await callOfOutput(store, sessionId, output);
   if (earlier === null) return null;
-  const { verdict, rule } = await decide({ ...earlier, readOnly: true }, { sessionId, data });
+  const { verdict, rule } = await permissions.decide({ ...earlier, readOnly: true }, { sessionId, data });
   return verdict === "deny" && rule !== undefined
     ? `The rule ${rule.rule} denies the call that gave output ${output}`
     : null;
+}
+
+/** Looking for the earlier call reads the log. Without a rule that denies, there is nothing to find. */
+function mayDeny({ rules }: Permissions, session: SessionRules): boolean {
+  try {
+    return rules(session).some(({ verdict }) => verdict === "deny");
+  } catch {
+    // Rules that cannot be read: the decision says what becomes of the call.
+    return true;
+  }
 }
 
 const outputTools: ReadonlySet<string> = new Set(["read_output", "search_output"]);

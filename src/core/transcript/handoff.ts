@@ -10,7 +10,6 @@
  * 4. Results have the ids of the calls in the message before them. Anyone who begins to read at a later compaction may know
  *    the calls under other ids than those that the filter saw.
  */
-
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";

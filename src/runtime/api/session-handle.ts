@@ -36,8 +36,7 @@ export type SendOptions = Pick<
 > & {
   /**
    * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
-   * the next model call. "interrupt": the run is aborted, and the input becomes
-   * the next run, ahead of those that are queued.
+   * the next model call. "interrupt": the run is aborted, and the input becomes the next run, ahead of those that are queued.
    * "reject": `send` throws `session_busy`.
    */
   readonly mode?: "queue" | "steer" | "interrupt" | "reject";
