@@ -35,7 +35,8 @@ function program(name, uses = []) {
 /** The page runs in a browser: what it imports is in its bundle, and no library goes there by an oversight. */
 const inspectorIsAClient = {
   name: "inspector-is-a-client",
-  comment: "src/inspector imports src/server/client, types, and the few functions of the core that are named here",
+  comment:
+    "src/inspector imports src/server/client, src/stream, types, and the few functions of the core that are named here",
   severity: "error",
   from: { path: "^src/inspector/" },
   to: {
@@ -43,6 +44,7 @@ const inspectorIsAClient = {
     pathNot: [
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
+      "^src/stream/",
       "^src/core/data/(hidden-characters|file-edit|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],

@@ -694,8 +694,8 @@ export const mutants = [
   {
     name: "a cursor stands behind nothing of a child",
     file: "src/runtime/api/family-stream.ts",
-    find: "    member.place = behindEvent(item);",
-    replace: "    if (member === root) member.place = behindEvent(item);",
+    find: "    member.place = cursorAfter(item);",
+    replace: "    if (member === root) member.place = cursorAfter(item);",
     check: "seeds",
   },
   {

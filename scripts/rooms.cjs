@@ -24,6 +24,7 @@ const rooms = [
     about: "what the world sees of a session: public events and results",
     imports: ["core/data", "core/machine", "core/transcript"],
   },
+  { room: "stream", about: "positions in a session's stream; the same code in Node and in the browser", imports: [] },
   { room: "ports", about: "the contracts: store, model, tool, hook, context, services, clock", imports: core },
   { room: "platform", about: "what runtimes do in different ways, as Node does it", imports: ["ports"] },
   {
@@ -49,7 +50,7 @@ const rooms = [
   {
     room: "runtime/log",
     about: "reading what was committed, and checking what a store gives",
-    imports: [...contracts, "context"],
+    imports: [...contracts, "context", "stream"],
   },
   {
     room: "runtime/model",
@@ -74,7 +75,7 @@ const rooms = [
   {
     room: "runtime/subscribers",
     about: "who hears of a session in this process",
-    imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace"],
+    imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace", "stream"],
   },
   {
     room: "runtime/work",
@@ -150,6 +151,7 @@ const rooms = [
       "runtime/tools",
       "runtime/trace",
       "runtime/work",
+      "stream",
     ],
   },
   {
@@ -170,6 +172,7 @@ const rooms = [
       "runtime/subscribers",
       "runtime/tools",
       "runtime/work",
+      "stream",
     ],
   },
   {
@@ -223,14 +226,22 @@ const programs = [
       "the command line; `screen` and `conversation` are what it shows on a terminal, `permissions` what runs unasked",
     uses: ["tools"],
   },
-  { room: "protocols", about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP" },
+  {
+    room: "protocols",
+    about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP",
+    uses: ["stream"],
+  },
   {
     room: "inspector",
     about: "the page of `pawl ui`, built by scripts/inspector.mjs",
-    uses: ["the server's client"],
+    uses: ["the server's client", "stream"],
     isPage: true,
   },
-  { room: "server", about: "sessions over HTTP, and a client of its streams", uses: ["protocols", "platform"] },
+  {
+    room: "server",
+    about: "sessions over HTTP, and a client of its streams",
+    uses: ["protocols", "platform", "stream"],
+  },
   { room: "restate", about: "Restate as the dispatcher of sessions" },
 ];
 

@@ -1,7 +1,9 @@
 /**
  * What is loaded of a session: what it is, its steps, the headings of its runs, and details of the steps that are looked at.
  */
+
 import type { PublicEvent, TraceRecord } from "../index.js";
+import { cursorBefore, formatCursor, parseCursor } from "../stream/cursor.js";
 import { type Api, messageOf } from "./api.js";
 import type { Action } from "./state/app-state.js";
 import { stepOfKey } from "./state/route.js";
@@ -157,13 +159,13 @@ export function createSessionLoads(
 
   function event(place: string): void {
     const state = session();
-    if (state === null || state.whole.has(place)) return;
+    const cursor = parseCursor(place);
+    if (state === null || cursor === null || state.whole.has(place)) return;
     const { id } = state;
     once(id, `event ${place}`, async () => {
-      const [seq = 0, index = 1] = place.split(".").map(Number);
       const path = `/v1/sessions/${encodeURIComponent(id)}/events`;
-      const before = index > 1 ? `${seq}.${index - 1}` : String(seq - 1);
-      const { events } = await api.get<EventPage>(path, { after: before, limit: 1 });
+      const after = formatCursor(cursorBefore(cursor));
+      const { events } = await api.get<EventPage>(path, { after, limit: 1 });
       const [found] = events;
       if (found !== undefined) dispatch({ type: "session", id, action: { type: "event_loaded", event: found } });
     });

@@ -4,7 +4,9 @@
  * 1. The flow ends at `suspended` only while the session still waits. One that was answered since is passed over.
  * 2. Where it ends is in the log, so a reader that joins later gets the same.
  */
+
 import type { PendingApproval, Session, StreamItem } from "../index.js";
+import { formatCursor } from "../stream/cursor.js";
 import { createMessageFlow, type FlowItem } from "./message-flow.js";
 
 /** What is read of a session. */
@@ -90,7 +92,7 @@ async function waitingAt(
   if (status !== "awaiting_human" || waiting.length === 0) return null;
   if (item.type === "suspended" && !item.approvals.some((one) => isAmong(waiting, one))) return null;
   // More was asked since: the flow ends there.
-  return (await asksAgain(session, runId, `${item.seq}.${item.index}`)) ? null : waiting;
+  return (await asksAgain(session, runId, formatCursor(item))) ? null : waiting;
 }
 
 function isAmong(waiting: readonly PendingApproval[], asked: PendingApproval): boolean {

@@ -1,16 +1,17 @@
 /**
  * Frames as they are written: server-sent events without a name, so that they reach `onmessage`. An event of the log has its
- * place as id; nothing else has one, so that `Last-Event-ID` is always a place in the log.
+ * cursor as id; nothing else has one, so that `Last-Event-ID` is always a cursor.
  */
+
 import type { StreamItem } from "../index.js";
+import { type Cursor, cursorAfter, formatCursor } from "../stream/cursor.js";
 import type { ByeReason, ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
-import { placeOf } from "./client/view.js";
 
 /** A frame that several watchers are sent: the same bytes for each. */
 export type SharedFrame = {
   readonly bytes: Uint8Array;
-  /** Place of an event of the log; null for everything else. */
-  readonly place: string | null;
+  /** The cursor after an event of the log; null for everything else. */
+  readonly cursor: Cursor | null;
   /** The run that it belongs to; null for those of the session. */
   readonly runId: string | null;
   /** The run whose end it is. */
@@ -36,12 +37,11 @@ export function byeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8Array {
 
 /** The frame of an item. Deltas have frames of their own: `deltaFrame`. */
 export function itemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
-  const isEvent = "seq" in item;
-  const place = isEvent ? placeOf(item) : null;
-  const id = place === null ? "" : `id: ${place}\n`;
+  const cursor = "seq" in item ? cursorAfter(item) : null;
+  const id = cursor === null ? "" : `id: ${formatCursor(cursor)}\n`;
   return {
     bytes: encoder.encode(`${id}data: ${JSON.stringify(item)}\n\n`),
-    place,
+    cursor,
     runId: runOf(item),
     ends: item.type === "final" ? item.runId : null,
   };
@@ -50,7 +50,7 @@ export function itemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>)
 export function deltaFrame(frame: DeltaFrame): SharedFrame {
   return {
     bytes: encoder.encode(`data: ${JSON.stringify(frame)}\n\n`),
-    place: null,
+    cursor: null,
     runId: frame.delta.runId,
     ends: null,
   };

@@ -6,7 +6,9 @@
  * 3. The hub holds the message that is being streamed, by the rule of clients, so that a watcher who joins is told it.
  * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
  */
+
 import type { StreamItem } from "../index.js";
+import { formatCursor } from "../stream/cursor.js";
 import {
   type ByeReason,
   createStreamView,
@@ -15,7 +17,6 @@ import {
   type SnapshotFrame,
   type StreamView,
 } from "./client/index.js";
-import { placeOf } from "./client/view.js";
 import { controlFrame, deltaFrame, itemFrame, type SharedFrame } from "./frames.js";
 
 /** Somebody who watches a session. */
@@ -74,7 +75,7 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
       publish(deltaFrame(frame));
       return;
     }
-    if ("seq" in item) view.apply({ id: placeOf(item), data: item });
+    if ("seq" in item) view.apply({ id: formatCursor(item), data: item });
     else if (item.type === "snapshot") view.apply({ data: item });
     publish(itemFrame(item));
   }

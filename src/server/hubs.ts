@@ -1,9 +1,10 @@
 /**
  * The hubs of a server, by session: made when somebody begins to watch, forgotten when the last watcher has left.
  */
+
 import type { Client, Redact, SessionSource } from "../index.js";
+import { afterEntry } from "../stream/cursor.js";
 import type { LiveSource } from "./client/index.js";
-import { behindEntry } from "./client/view.js";
 import { createHub, type Hub, type HubSource } from "./hub.js";
 import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
@@ -31,9 +32,9 @@ export function createHubs(parts: HubParts): Hubs {
     const agent = await parts.agentFor(sessionId, session);
     // The handle of a session is made when it is used: a hub in whose session nothing happens does not hold one.
     const events: SessionSource["events"] = (options) => (agent ?? parts.client).session(sessionId).events(options);
-    const place = behindEntry(seq);
+    const after = afterEntry(seq);
     const items: HubSource["items"] = (signal, onLive) =>
-      redacted(parts.links.items({ id: sessionId, events }, place, { signal, onLive }), parts.redact);
+      redacted(parts.links.items({ id: sessionId, events }, after, { signal, onLive }), parts.redact);
     const live = await parts.links.live(sessionId);
     const leave = parts.alone?.joined(sessionId);
     return createHub({ items }, live, () => {

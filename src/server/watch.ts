@@ -1,22 +1,23 @@
 /**
- * One watcher of a session: the events of the log behind its place first, then what the hub sends.
+ * Streams one session to one client: first the log after its cursor, then live frames from the hub.
  *
  * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub has sent before is in the log;
- *    everything after it waits here. So nothing is skipped, and what comes twice is known by its place.
+ *    everything after it waits here. So nothing is skipped, and what comes twice is known by its cursor.
  * 2. The log is read as fast as the socket takes it. Live frames that the socket does not take end the stream, except one
  *    large frame: a client that was cut off for it would be told it again.
  */
+
 import type { PublicEvent } from "../index.js";
+import { type Cursor, isAfter } from "../stream/cursor.js";
 import type { ByeReason, SnapshotFrame } from "./client/index.js";
-import { isBehind } from "./client/view.js";
 import { beatFrame, byeFrame, controlFrame, itemFrame, retryFrame, type SharedFrame } from "./frames.js";
 import type { Hub, Watcher } from "./hub.js";
 import type { Sink } from "./sink.js";
 
 export type WatchOptions = {
-  /** The place to go on from, `seq.index`; null: from the beginning. */
-  readonly after: string | null;
-  /** Whether the place that was asked for is beyond the log. */
+  /** Where to go on from; null: from the beginning. */
+  readonly after: Cursor | null;
+  /** Whether the cursor that was asked for is beyond the log. */
   readonly isReset: boolean;
   /** Only what belongs to this run, or to no run. */
   readonly runId: string | undefined;
@@ -28,8 +29,8 @@ export type WatchOptions = {
 
 export type WatchSource = {
   readonly hub: () => Promise<Hub>;
-  /** The events of the log behind a place, to its present end, as they may be shown. */
-  readonly logged: (after: string | null, runId: string | undefined) => AsyncIterable<PublicEvent>;
+  /** The events of the log after a cursor, to its present end, as they may be shown. */
+  readonly logged: (after: Cursor | null, runId: string | undefined) => AsyncIterable<PublicEvent>;
   /** The first frame. */
   readonly opening: () => Promise<Uint8Array>;
   /** The most bytes that may wait for the socket. */
@@ -49,7 +50,7 @@ export type OpenStream = {
  */
 export function watch(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
   const { mostUnsent } = source;
-  let place = options.after;
+  let cursor = options.after;
   let hub: Hub | null = null;
   let waiting: SharedFrame[] | null = [];
   let waitingBytes = 0;
@@ -79,14 +80,14 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
     hub = null;
   }
 
-  function isWanted({ place: at, runId }: SharedFrame): boolean {
-    if (at === null ? !options.deltas : place !== null && !isBehind(at, place)) return false;
+  function isWanted({ cursor: at, runId }: SharedFrame): boolean {
+    if (at === null ? !options.deltas : cursor !== null && !isAfter(at, cursor)) return false;
     return options.runId === undefined || runId === null || runId === options.runId;
   }
 
   function pass(frame: SharedFrame): void {
     if (isWanted(frame)) write(frame.bytes);
-    if (frame.place !== null && (place === null || isBehind(frame.place, place))) place = frame.place;
+    if (frame.cursor !== null && (cursor === null || isAfter(frame.cursor, cursor))) cursor = frame.cursor;
     if (frame.ends !== null && frame.ends === options.until) bye("end");
   }
 
@@ -105,7 +106,7 @@ export function watch(source: WatchSource, options: WatchOptions, sink: Sink): O
   };
 
   async function tellLog({ logged }: WatchSource): Promise<void> {
-    for await (const event of logged(place, options.runId)) {
+    for await (const event of logged(cursor, options.runId)) {
       if (closed) return;
       pass(itemFrame(event));
       await sink.drained();

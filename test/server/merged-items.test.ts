@@ -2,6 +2,7 @@
  * Events from the store and live items from the holder, each late by chance: the merged items are in the order in which they
  * were said (SRV-2, SRV-3).
  */
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { PublicEvent, StreamItem } from "../../src/index.js";
@@ -9,6 +10,7 @@ import { createStreamView, type LiveSource } from "../../src/server/client/index
 import { type LinkFrame, toldFrame } from "../../src/server/peers/link-frames.js";
 import { mergedItems } from "../../src/server/peers/merged-items.js";
 import { createSessionLink } from "../../src/server/peers/session-link.js";
+import { afterEntry, type Cursor, isAfter } from "../../src/stream/cursor.js";
 import { verifies } from "../verifies.js";
 
 type Said = StreamItem;
@@ -95,9 +97,8 @@ function createWorld(items: readonly Said[]) {
         }
       }
     },
-    async *logged(after: string) {
-      const [seq = 0, index = 0] = after.split(".").map(Number);
-      for (const one of events()) if (one.seq > seq || (one.seq === seq && one.index > index)) yield one;
+    async *logged(after: Cursor) {
+      for (const one of events()) if (isAfter(one, after)) yield one;
     },
   };
   return world;
@@ -139,7 +140,7 @@ test(
             followed: followed(),
             logged,
             link,
-            after: "1.999999999",
+            after: afterEntry(1),
             onLive: (live) => lives.push(live),
           });
           const got: StreamItem[] = [];

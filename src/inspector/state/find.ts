@@ -1,6 +1,7 @@
 /**
  * Matches of a text in a session, as `GET /v1/sessions/ID/find` gives them, and where each leads.
  */
+import { formatCursor } from "../../stream/cursor.js";
 import { type Route, stepKey, stepOfCall } from "./route.js";
 import type { StepRow } from "./steps.js";
 
@@ -24,8 +25,8 @@ const marked: ReadonlySet<string> = new Set(["steered", "compacted", "late_resul
 
 /** The step of a match, or the line between steps. A request leads to the first step of its run. */
 export function placeOfMatch(match: Match, rows: readonly StepRow[]): Place {
-  const { type, seq, index, callKey, runId, modelCallIndex } = match;
-  if (marked.has(type)) return { mark: `${seq}.${index}` };
+  const { type, callKey, runId, modelCallIndex } = match;
+  if (marked.has(type)) return { mark: formatCursor(match) };
   if (callKey !== undefined) return { step: stepOfCall(callKey) };
   if (runId !== undefined && modelCallIndex !== undefined) return { step: stepKey(runId, modelCallIndex) };
   const first = rows.find((row) => row.runId === runId);

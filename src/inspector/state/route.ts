@@ -1,6 +1,7 @@
 /**
  * Where the page is: every screen, every session and every step has a URL. It is the fragment, which no server gets.
  */
+import { parseCursor } from "../../stream/cursor.js";
 
 export type StepTab = "step" | "request" | "events" | "raw";
 
@@ -41,7 +42,7 @@ export function routeOf(fragment: string): Route {
   if (screen !== "sessions" || id === undefined) return { screen: "sessions" };
   const [section, first, index, tab = "step"] = rest;
   if (section === "log") return { screen: "log", sessionId: id, ...(first === undefined ? {} : { type: first }) };
-  if (section === "at" && first !== undefined && /^\d{1,15}\.\d{1,9}$/.test(first))
+  if (section === "at" && first !== undefined && Number.isFinite(parseCursor(first)?.index))
     return { screen: "session", sessionId: id, mark: first, tab: "step" };
   if (section === "cost" || section === "replay") return { screen: section, sessionId: id };
   if (section !== "steps" || first === undefined || index === undefined || !/^\d{1,9}$/.test(index))

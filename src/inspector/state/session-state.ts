@@ -5,8 +5,10 @@
  * 2. The events of a step are kept for the steps that were looked at last. The others are loaded again when they are wanted.
  * 3. A store that was restored (`reset`) takes everything back.
  */
+
 import type { PendingApproval, PublicEvent, RunResult, TraceRecord, UserMessage } from "../../index.js";
 import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
+import { compareCursors, formatCursor } from "../../stream/cursor.js";
 import { type Mark, withMarks } from "./marks.js";
 import { stepKey } from "./route.js";
 import {
@@ -185,7 +187,7 @@ export function reduceSession(state: SessionState, action: SessionAction): Sessi
       return { ...state, traces: action.traces.reduce(add, state.traces) };
     }
     case "event_loaded":
-      return { ...state, whole: kept(state.whole, placeOf(action.event), action.event) };
+      return { ...state, whole: kept(state.whole, formatCursor(action.event), action.event) };
     case "filtered":
       return { ...state, filter: action.filter };
     case "listed":
@@ -201,10 +203,6 @@ function beside(state: SessionState, events: readonly PublicEvent[]): SessionSta
 /** The key of a request among those that are loaded: the last attempt's is that of the step. */
 export function requestKey(step: string, attempt?: number): string {
   return attempt === undefined ? step : `${step} ${attempt}`;
-}
-
-export function placeOf({ seq, index }: Pick<PublicEvent, "seq" | "index">): string {
-  return `${seq}.${index}`;
 }
 
 /** Puts earlier steps between those that came before them and the newest ones. */
@@ -256,8 +254,8 @@ function withDetail(
 
 /** Events in the order of the log, each once. */
 function merged(events: readonly PublicEvent[], known: StepEvents | undefined): readonly PublicEvent[] {
-  const all = new Map([...(known?.events ?? []), ...events].map((event) => [placeOf(event), event]));
-  return [...all.values()].sort((a, b) => a.seq - b.seq || a.index - b.index);
+  const all = new Map([...(known?.events ?? []), ...events].map((event) => [formatCursor(event), event]));
+  return [...all.values()].sort(compareCursors);
 }
 
 function kept<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value): ReadonlyMap<string, Value> {

@@ -1,8 +1,9 @@
 /**
  * The lines of a session's timeline: its steps, what happened between them, and a heading for each run.
  */
+import { formatCursor } from "../../stream/cursor.js";
 import { hasLine, type Mark } from "./marks.js";
-import { placeOf, type RunHead, type SessionState } from "./session-state.js";
+import type { RunHead, SessionState } from "./session-state.js";
 import { type CallRow, isFailedCall, isIn, type StepFilter, type StepRow } from "./steps.js";
 
 export type TimelineLine =
@@ -62,7 +63,7 @@ export function idOfLine(line: TimelineLine): string {
     case "run":
       return `run-${line.runId}`;
     case "mark":
-      return `mark-${placeOf(line.mark)}`;
+      return `mark-${formatCursor(line.mark)}`;
     case "step":
       return `step-${line.row.key}`;
   }

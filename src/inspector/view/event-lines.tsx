@@ -1,7 +1,9 @@
 /**
  * Events as they are, one line each, which opens to its JSON.
  */
+
 import type { PublicEvent } from "../../index.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { oneLine } from "../state/format.js";
 import { Clock } from "./parts.js";
 
@@ -10,7 +12,7 @@ export function EventLines({ events }: { readonly events: readonly PublicEvent[]
   return (
     <div class="event-lines">
       {events.map((event) => (
-        <EventLine event={event} key={`${event.seq}.${event.index}`} />
+        <EventLine event={event} key={formatCursor(event)} />
       ))}
     </div>
   );

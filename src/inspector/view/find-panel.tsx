@@ -1,7 +1,9 @@
 /**
  * Finds a text in the session: in requests, in what the model wrote, in inputs and results of calls.
  */
+
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatCursor } from "../../stream/cursor.js";
 import { messageOf } from "../api.js";
 import { type Match, placeOfMatch } from "../state/find.js";
 import { whole } from "../state/format.js";
@@ -69,7 +71,7 @@ export function FindPanel({ session, onGo, onClose }: FindPanelProps) {
         rowHeight={rowHeight}
         label="Matches"
         selected={selected}
-        idOf={({ seq, index }) => `match-${seq}.${index}`}
+        idOf={(match) => `match-${formatCursor(match)}`}
         onKeyDown={press}
       >
         {(match, index) => (
@@ -77,7 +79,7 @@ export function FindPanel({ session, onGo, onClose }: FindPanelProps) {
             match={match}
             isSelected={index === selected}
             onSelect={() => show(index)}
-            key={`${match.seq}.${match.index}`}
+            key={formatCursor(match)}
           />
         )}
       </WindowedList>
@@ -110,11 +112,11 @@ function MatchLine({
   readonly isSelected: boolean;
   readonly onSelect: () => void;
 }) {
-  const { seq, index, where, name, before, match: words, after, callKey, modelCallIndex } = match;
+  const { where, name, before, match: words, after, callKey, modelCallIndex } = match;
   const step = modelCallIndex ?? (callKey === undefined ? undefined : Number(callKey.split("/").at(-2)));
   return (
     <div
-      id={`match-${seq}.${index}`}
+      id={`match-${formatCursor(match)}`}
       role="option"
       tabIndex={-1}
       aria-selected={isSelected}

@@ -1,8 +1,10 @@
 /**
  * The log of a session: its public events in order, by type if wanted, each with its JSON and a link to its step.
  */
+
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { messageOf } from "../api.js";
 import { exactTime } from "../state/format.js";
 import { type Route, stepKey } from "../state/route.js";
@@ -112,8 +114,8 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
   );
 }
 
-function idOf({ seq, index }: PublicEvent): string {
-  return `event-${seq}.${index}`;
+function idOf(event: PublicEvent): string {
+  return `event-${formatCursor(event)}`;
 }
 
 function EventDetail({ event, sessionId }: { readonly event: PublicEvent; readonly sessionId: string }) {
@@ -165,7 +167,7 @@ function useLogPages(sessionId: string, type: string | undefined, lastSeq: numbe
     const last = pages.events.at(-1);
     if (pages.next !== null || isLoading || last === undefined || lastSeq <= last.seq) return;
     // A busy session is not asked for each entry.
-    const timer = setTimeout(() => void loadFrom(pages.events, `${last.seq}.${last.index}`), 500);
+    const timer = setTimeout(() => void loadFrom(pages.events, formatCursor(last)), 500);
     return () => clearTimeout(timer);
   }, [lastSeq, isLoading, pages]);
   return { pages, isLoading, load: () => void loadFrom(pages.events, pages.next ?? "0") };

@@ -1,11 +1,13 @@
 /**
  * What happened between two steps: a steer, a compaction with what it replaced, a restart, a late result.
  */
+
 import { useEffect } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { exactTime, whole } from "../state/format.js";
 import { markText } from "../state/marks.js";
-import { placeOf, type SessionState } from "../state/session-state.js";
+import type { SessionState } from "../state/session-state.js";
 import { itemsOf } from "../state/step-items.js";
 import { EventLines } from "./event-lines.js";
 import { useInspector } from "./hooks.js";
@@ -15,7 +17,7 @@ import { StepItems } from "./step-items.js";
 
 export function MarkDetail({ session, place }: { readonly session: SessionState; readonly place: string }) {
   const inspector = useInspector();
-  const mark = session.marks.find((one) => placeOf(one) === place);
+  const mark = session.marks.find((one) => formatCursor(one) === place);
   const event = session.whole.get(place);
   useEffect(() => inspector.loadEvent(place), [place, session.id]);
   if (mark === undefined)

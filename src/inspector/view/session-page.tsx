@@ -2,10 +2,12 @@
  * A session: its steps on the left, the step that is looked at on the right. Without a step in the address, the page
  * follows the newest one.
  */
+
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { formatCursor } from "../../stream/cursor.js";
 import { cost, oneLine, short, statusWord, whole } from "../state/format.js";
 import type { Route, SessionScreen, StepTab } from "../state/route.js";
-import { placeOf, type SessionNow, type SessionState } from "../state/session-state.js";
+import type { SessionNow, SessionState } from "../state/session-state.js";
 import { isProblem } from "../state/steps.js";
 import { idOfLine, nextLine, nextStep, type TimelineLine, timelineOf } from "../state/timeline.js";
 import { FindPanel } from "./find-panel.js";
@@ -43,7 +45,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
     inspector.navigate({ screen: "session", sessionId: session.id, tab, ...to }, { isReplacing });
   const goToLine = (line: TimelineLine | undefined, isReplacing = true) => {
     if (line?.kind === "step") go({ step: line.row.key }, route.tab, isReplacing);
-    if (line?.kind === "mark") go({ mark: placeOf(line.mark) }, "step", isReplacing);
+    if (line?.kind === "mark") go({ mark: formatCursor(line.mark) }, "step", isReplacing);
   };
   useStepKeys({ go, step, tab: route.tab, session });
   useMoveKeys(lines, here, (at) => goToLine(lines[at]));

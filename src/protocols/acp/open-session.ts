@@ -2,14 +2,7 @@
  * A session that is open in an editor.
  */
 import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
-import {
-  type Agent,
-  PawlError,
-  type PendingApproval,
-  type PublicEvent,
-  type Session,
-  type StreamItem,
-} from "../../index.js";
+import { type Agent, PawlError, type PendingApproval, type Session, type StreamItem } from "../../index.js";
 import type { UpdateState } from "./updates.js";
 
 /** The agent of a folder. */
@@ -73,10 +66,6 @@ export async function cancelTurns({ session, by }: OpenSession, turns: Iterable<
 /** A session whose first run is not in the log yet is unknown. */
 function unlessUnknown(error: unknown): void {
   if (!(error instanceof PawlError && error.code === "no_session")) throw error;
-}
-
-export function placeOf({ seq, index }: PublicEvent): string {
-  return `${seq}.${index}`;
 }
 
 export function tell({ id: sessionId }: OpenSession, client: AgentContext, update: SessionUpdate): Promise<void> {

@@ -1,10 +1,12 @@
 /**
  * Tells an editor that loads a session what was said and done in it.
  */
+
 import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Message, PublicEvent } from "../../index.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { createMessageFlow } from "../message-flow.js";
-import { type OpenSession, placeOf, tell } from "./open-session.js";
+import { type OpenSession, tell } from "./open-session.js";
 import { updatesOf, userUpdates } from "./updates.js";
 
 export async function replaySession(open: OpenSession, client: AgentContext): Promise<void> {
@@ -17,7 +19,7 @@ export async function replaySession(open: OpenSession, client: AgentContext): Pr
       const event = shown as PublicEvent;
       for (const update of saidBy(event)) await tell(open, client, update);
       for (const part of flow(event)) for (const update of updatesOf(part, updates)) await tell(open, client, update);
-      open.shown = placeOf(event);
+      open.shown = formatCursor(event);
     }
 }
 

@@ -5,14 +5,16 @@
  * 2. The editor is told each event once. A prompt that follows another begins where that one ended.
  * 3. A call that waits is asked in the editor until somebody answers it, here or elsewhere.
  */
+
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
 import { PawlError, type RunResult, type StreamItem } from "../../index.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { carryOn } from "../carry-on.js";
 import { redactedSession } from "../redacted-session.js";
 import { questionKey, runFlow } from "../run-flow.js";
 import { presentRun } from "../run-places.js";
 import { type AskContext, askAll } from "./ask.js";
-import { cancelTurns, type OpenSession, placeOf, type Turn, tell } from "./open-session.js";
+import { cancelTurns, type OpenSession, type Turn, tell } from "./open-session.js";
 import { turnEnd } from "./stop-reason.js";
 import { updatesOf } from "./updates.js";
 
@@ -114,7 +116,7 @@ async function follow(runId: string, context: AskContext): Promise<RunResult> {
 }
 
 function notePlace(item: StreamItem, open: OpenSession): void {
-  if ("seq" in item) open.shown = placeOf(item);
+  if ("seq" in item) open.shown = formatCursor(item);
 }
 
 /** An answer that was taken is no longer on its way, and what is asked again was not answered. */

@@ -7,14 +7,15 @@
  * 3. A child's part ends with the run that its call started. What is said to the child session later is no part of it.
  * 4. At most one item of each session waits here; others wait in the subscription of the session, which is bounded.
  */
+
 import { freeze } from "../../core/data/freeze.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
+import { beginning, type Cursor, cursorAfter } from "../../stream/cursor.js";
 import { type AgentFamily, childAgentOf, joinedFamily } from "../agent/agent-family.js";
 import { type CompiledAgent, familiesOf } from "../agent/compiled-agent.js";
 import type { FamilyItem, ItemsOf, OfFamily, StreamItem } from "../agent/stream-types.js";
 import { childIdOf } from "../effects/children.js";
-import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
 import { type ChildPlace, type FamilyCursor, familyCursorText, mostOpenSessions } from "../log/family-cursor.js";
 import { openChildCalls } from "../log/open-children.js";
 import type { LogStore } from "../log/read-entries.js";
@@ -113,7 +114,7 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
       itemsOf: agent?.items ?? parent.itemsOf,
       above: parent,
       runId: childIdOf(childId, callKey),
-      place: place === "end" ? start : place,
+      place: place === "end" ? beginning : place,
       part: place === "end" ? "told" : "telling",
       children: new Map(),
       isLive: parent.isLive,
@@ -133,7 +134,7 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
     if (isBelowItself(member)) return yield omitted(member, "unreadable");
     try {
       for (const call of await openChildCalls(store, member.of.sessionId, member.place))
-        yield* begin(add(member, call, left.get(pathOf(member, call.callKey)) ?? start));
+        yield* begin(add(member, call, left.get(pathOf(member, call.callKey)) ?? beginning));
     } catch (error) {
       if (member === root || !isUnreadable(error)) throw error;
       return yield omitted(member, "unreadable");
@@ -160,11 +161,11 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
   async function* take(member: Member, item: StreamItem): AsyncGenerator<FamilyItem, void, undefined> {
     if (!("index" in item)) return yield told(member, item);
     if (item.type === "tool_result") yield* closeCall(member, item);
-    member.place = behindEvent(item);
+    member.place = cursorAfter(item);
     if (item.type === "final" && item.runId === member.runId) end(member, "told");
     // Places that are left belong to calls of the step before.
     if (item.type === "step_finished" && left.size > 0) forget(member);
-    const child = item.type === "child_started" ? add(member, item, start) : undefined;
+    const child = item.type === "child_started" ? add(member, item, beginning) : undefined;
     yield told(member, item);
     if (child !== undefined) yield* begin(child);
   }
@@ -180,7 +181,7 @@ export async function* familyStream(options: FamilyStreamOptions): AsyncGenerato
       // The child's result may have come before its parent had committed that it waits for it.
       const childId = childIdOf(member.of.sessionId, callKey);
       if ((await store.load(childId)) !== null)
-        child = add(member, { callKey, name, childId }, left.get(pathOf(member, callKey)) ?? start);
+        child = add(member, { callKey, name, childId }, left.get(pathOf(member, callKey)) ?? beginning);
     }
     if (child === undefined) return;
     yield* rest(child);
@@ -270,8 +271,6 @@ export function runItems(
 }
 
 type ChildCall = { readonly callKey: string; readonly name: string; readonly childId: string };
-
-const start = behindEntry(0);
 
 function leave(member: Member): void {
   member.isLive = false;

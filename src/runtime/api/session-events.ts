@@ -1,13 +1,14 @@
 /**
  * The method `events` of a session: its items, or those of the sessions below it as well.
  */
+
 import { defined } from "../../core/data/defined.js";
 import type { State } from "../../core/machine/state.js";
+import { formatCursor } from "../../stream/cursor.js";
 import { type AgentFamily, joinedFamily } from "../agent/agent-family.js";
 import { type CompiledAgent, familiesOf } from "../agent/compiled-agent.js";
 import type { EventsOptions, FamilyItem, ItemsOf, SessionSource, StreamItem } from "../agent/stream-types.js";
-import { cursorText, parseCursor } from "../log/cursor.js";
-import { parseFamilyCursor } from "../log/family-cursor.js";
+import { parseFamilyCursor, readCursor } from "../log/family-cursor.js";
 import type { LocalSession } from "../session/local-session.js";
 import { itemSource, loggedEvents, sessionItems, wantedItems } from "../session/session-items.js";
 import { agentBelow } from "./agent-below.js";
@@ -68,7 +69,7 @@ export function createSessionEvents(
     checkCall.events(options);
     if (options.children === true) return familyEvents(options);
     // A place that is none is refused, whether or not the session exists.
-    parseCursor(options.after ?? 0);
+    readCursor(options.after ?? 0);
     // A run that this process is just requesting counts as one that goes on.
     if (options.until !== undefined) await afterRequests();
     const state = await known();
@@ -96,11 +97,11 @@ function itemsThrough(
     const session: SessionSource = {
       id,
       events({ after, follow = true, joinDeltas, signal: left }) {
-        const wanted = { from: parseCursor(after), signal: left, ...defined({ mostBehind, joinDeltas }) };
+        const wanted = { from: readCursor(after), signal: left, ...defined({ mostBehind, joinDeltas }) };
         return follow ? own(id, wanted) : loggedEvents(store, id, wanted);
       },
     };
-    const items = given(session, { after: cursorText(from), signal });
+    const items = given(session, { after: formatCursor(from), signal });
     // Nobody may ask for another item then, so the generator is told that it is over.
     const leave = () => void items.return().catch(() => {});
     signal.addEventListener("abort", leave, { once: true });

@@ -6,7 +6,7 @@
  * their positions, because all open calls of a session belong to one step. To callers the text is opaque.
  */
 import { PawlError } from "../../errors.js";
-import { type Cursor, cursorText, parseCursor } from "./cursor.js";
+import { type Cursor, formatCursor, invalidCursor, parseCursor } from "../../stream/cursor.js";
 
 /** The place of a child: behind an event, or behind all of its run. */
 export type ChildPlace = Cursor | "end";
@@ -31,7 +31,7 @@ const longestCursor = 256 * 1_024;
 const deepestPath = 64;
 
 export function familyCursorText(root: Placed): string {
-  const texts = [cursorText(root.place)];
+  const texts = [formatCursor(root.place)];
   addPlaces(root, "", texts);
   return texts.join("~");
 }
@@ -41,7 +41,7 @@ function addPlaces({ children }: Placed, above: string, texts: string[]): void {
     const path = `${above}${position}`;
     if (child.part === "told") texts.push(`c${path}:end`);
     else if (child.part === "telling" && child.place.seq > 0) {
-      texts.push(`c${path}:${cursorText(child.place)}`);
+      texts.push(`c${path}:${formatCursor(child.place)}`);
       addPlaces(child, `${path}-`, texts);
     }
   }
@@ -49,7 +49,7 @@ function addPlaces({ children }: Placed, above: string, texts: string[]): void {
 
 /** Reads a cursor. The place of an event, or the number of an entry, is one without children. @throws PawlError `bad_input` */
 export function parseFamilyCursor(after: number | string): FamilyCursor {
-  if (typeof after !== "string" || !after.includes("~")) return { place: parseCursor(after), children: new Map() };
+  if (typeof after !== "string" || !after.includes("~")) return { place: readCursor(after), children: new Map() };
   if (after.length > longestCursor) throw notCursor(after);
   const [first = "", ...rest] = after.split("~", mostOpenSessions + 2);
   if (rest.length > mostOpenSessions) throw notCursor(after);
@@ -57,9 +57,16 @@ export function parseFamilyCursor(after: number | string): FamilyCursor {
   for (const text of rest) {
     const [, path, place] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
     if (path === undefined || place === undefined || !isPath(path)) throw notCursor(after);
-    children.set(path, place === "end" ? place : parseCursor(place));
+    children.set(path, place === "end" ? place : readCursor(place));
   }
-  return { place: parseCursor(first), children };
+  return { place: readCursor(first), children };
+}
+
+/** Reads the cursor of a stream of one session. @throws PawlError `bad_input` */
+export function readCursor(after: number | string): Cursor {
+  const cursor = parseCursor(after);
+  if (cursor === null) throw new PawlError("bad_input", invalidCursor(after));
+  return cursor;
 }
 
 function isPath(path: string): boolean {
@@ -70,6 +77,6 @@ function isPath(path: string): boolean {
 function notCursor(after: string): PawlError {
   return new PawlError(
     "bad_input",
-    `${JSON.stringify(after.slice(0, 100))} is no cursor of a stream with children. Pass the cursor of an item as it is.`,
+    `Invalid cursor ${JSON.stringify(after.slice(0, 100))}: expected the cursor of an item of a stream with children, unchanged.`,
   );
 }

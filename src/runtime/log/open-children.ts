@@ -1,10 +1,11 @@
 /**
  * The child sessions that a session waits for at a place of its log.
  */
+
 import { childCallsOf } from "../../core/machine/parent.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
-import type { Cursor } from "./cursor.js";
+import type { Cursor } from "../../stream/cursor.js";
 import { type LogStore, readEntries } from "./read-entries.js";
 
 /** The state after an entry, or after the last one. */

@@ -5,6 +5,7 @@
  *    position. The transcript before that row costs as much as the messages that the model sees.
  * 2. A page that is shorter than requested is the last.
  */
+
 import { entryAt } from "../../context/entry-at.js";
 import type { Entry } from "../../core/machine/event.js";
 import { hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
@@ -15,8 +16,8 @@ import { questionPlaces } from "../../core/view/child-questions.js";
 import { publicEvents } from "../../core/view/entry-events.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Store } from "../../ports/store.js";
+import { afterEntry, type Cursor, isAfter, lastWholeEntry } from "../../stream/cursor.js";
 import { type CommittedEntry, sentCall } from "./committed-entry.js";
-import { behindEntry, type Cursor, isBehind, lastWholeEntry } from "./cursor.js";
 import { appendFrozen } from "./frozen-transcript.js";
 import { keepTranscript, keptTranscript, redactedBefore } from "./kept-transcripts.js";
 import { type KnownQuestions, questionsFrom, readQuestions } from "./open-questions.js";
@@ -143,7 +144,7 @@ export async function* readEvents(
 ): AsyncGenerator<PublicEvent, void, undefined> {
   const follower = await openFollower(store, sessionId, lastWholeEntry(after));
   for await (const entry of readEntries(store, sessionId, follower.state.seq))
-    for (const event of await followEntry(follower, entry)) if (isBehind(event, after)) yield event;
+    for (const event of await followEntry(follower, entry)) if (isAfter(event, after)) yield event;
 }
 
 /**
@@ -172,7 +173,7 @@ async function finalEventAt(
   runId: string,
   seq: number,
 ): Promise<FinalEvent | null> {
-  for await (const event of readEvents(store, sessionId, behindEntry(seq - 1))) {
+  for await (const event of readEvents(store, sessionId, afterEntry(seq - 1))) {
     if (event.type === "final" && event.runId === runId) return event;
     if (event.type === "run_started") return null;
   }

@@ -1,12 +1,14 @@
 /**
  * The items of one session from any place on: the events of its log first, then live events and deltas.
  */
+
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
+import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
 import type { EventsOptions, ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
-import { behindEvent, type Cursor, isBehind, parseCursor } from "../log/cursor.js";
+import { readCursor } from "../log/family-cursor.js";
 import { openRun } from "../log/open-runs.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
@@ -45,7 +47,7 @@ export async function* sessionItems(
     const ended = until !== undefined && (await hasEnded(store, sessionId, until));
     if (live !== "only")
       for await (const event of readEvents(store, sessionId, from)) {
-        known.upTo = behindEvent(event);
+        known.upTo = cursorAfter(event);
         if (event.type === "step_finished" || event.type === "attempt_failed") noteEnded(known, event);
         if (isWanted(event, options)) {
           yield freeze(event);
@@ -105,7 +107,7 @@ export async function wantedItems(
   state: State,
   { after = 0, follow = true, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
 ): Promise<AsyncGenerator<StreamItem, void, undefined>> {
-  const wanted = { from: parseCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
+  const wanted = { from: readCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
   const last = until === undefined ? undefined : await openRun(store, sessionId, state, runId);
   if (!follow || last === null) return loggedEvents(store, sessionId, wanted);
   return items(sessionId, last === undefined ? wanted : { ...wanted, until: last });
@@ -134,7 +136,7 @@ function noteEnded(known: Known, attempt: Attempt): void {
 function isKnown(item: StreamItem, { upTo, attempts }: Known): boolean {
   if (item.type === "delta") return attempts?.has(attemptOf(item.delta)) === true;
   if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(attemptOf(item)) === true;
-  return "seq" in item && !isBehind(item, upTo);
+  return "seq" in item && !isAfter(item, upTo);
 }
 
 type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };

@@ -5,11 +5,12 @@
  * neither stalls the run nor grows a queue (STRM-7). Events come in the order of the log, each once; deltas are live
  * only. Waiting deltas of one text become one if the consumer wants that.
  */
+
 import { freezeInside } from "../../core/data/freeze.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
+import { afterEntry, type Cursor, cursorAfter } from "../../stream/cursor.js";
 import type { Preliminary, Snapshot, StreamItem } from "../agent/stream-types.js";
-import { behindEntry, behindEvent, type Cursor } from "../log/cursor.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
 import { partialOf } from "../model/assembled-message.js";
@@ -94,7 +95,7 @@ export function createSubscription(source: Source, options: SubscriptionOptions,
     recovered: null,
     recoveredUpTo: 0,
     recovering: false,
-    seen: behindEntry(after),
+    seen: afterEntry(after),
     lagged: false,
     ended: null,
     left: false,
@@ -234,7 +235,7 @@ function takeLive(subscription: Subscription): StreamItem | undefined {
 function noted(subscription: Subscription, item: StreamItem): StreamItem {
   // An item of a delta is new for each consumer, and whoever made the delta has frozen it if it is shared.
   if (item.type === "delta") return item;
-  if ("seq" in item) subscription.seen = behindEvent(item);
+  if ("seq" in item) subscription.seen = cursorAfter(item);
   return isFlat(item) || Object.isFrozen(item) ? item : freezeInside(item);
 }
 

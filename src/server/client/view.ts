@@ -6,7 +6,9 @@
  *    does not asks the client to connect again. The committed message, or the end of the attempt, removes it.
  * 3. What is late for an attempt that has ended changes nothing.
  */
+
 import type { AssistantMessage, AssistantPart, MessageDelta, PublicEvent, Snapshot } from "../../index.js";
+import { beginning, formatCursor, isAfter, parseCursor } from "../../stream/cursor.js";
 import type { FamilyFrame, FrameData, StreamFrame } from "./frames.js";
 
 /** The message that is being streamed, as far as it has come. `seq` is the number of its last delta. */
@@ -54,13 +56,16 @@ type Growing = { type: "text" | "reasoning"; text: string } | { readonly type: "
 /** Makes a view of a stream that knows nothing yet. */
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
+  let cursor = parseCursor(lastId) ?? beginning;
   let below: Map<string, StreamView> | null = null;
   let building: Building | null = null;
   let ended: Attempt | null = null;
 
   function applyEvent(id: string, event: PublicEvent): Applied {
-    if (last !== null && !isBehind(id, last)) return "ignored";
+    const at = parseCursor(id);
+    if (at === null || !isAfter(at, cursor)) return "ignored";
     last = id;
+    cursor = at;
     const attempt = endedBy(event, building);
     if (attempt !== null) {
       ended = attempt;
@@ -93,7 +98,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
     const view = below.get(data.sessionId) ?? createStreamView();
     below.set(data.sessionId, view);
     if (id !== undefined) last = id;
-    const place = "seq" in data ? { id: placeOf(data) } : {};
+    const place = "seq" in data ? { id: formatCursor(data) } : {};
     return view.apply({ ...place, data: withoutFamily(data) });
   }
 
@@ -109,6 +114,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
         return "partial";
       case "reset":
         last = null;
+        cursor = beginning;
         below = null;
         building = null;
         ended = null;
@@ -152,28 +158,6 @@ function isEarlier(a: Attempt, b: Attempt): boolean {
 
 function isOver(attempt: Attempt, ended: Attempt | null): boolean {
   return ended !== null && (isSame(attempt, ended) || isEarlier(attempt, ended));
-}
-
-/** Whether place `id` (`seq.index`) comes after place `last`. */
-export function isBehind(id: string, last: string): boolean {
-  const [seq = 0, index = 0] = id.split(".").map(Number);
-  const [lastSeq = 0, lastIndex = 0] = last.split(".").map(Number);
-  return seq > lastSeq || (seq === lastSeq && index > lastIndex);
-}
-
-/** The place of an event in the log, `seq.index`: its id in a stream. */
-export function placeOf({ seq, index }: Pick<PublicEvent, "seq" | "index">): string {
-  return `${seq}.${index}`;
-}
-
-/** A place behind an event of an entry, or behind all of its events, in the form that can be compared. */
-export function wholePlace(place: number | string): string {
-  return typeof place === "string" && place.includes(".") ? place : behindEntry(place);
-}
-
-/** The place behind all events of an entry. */
-export function behindEntry(seq: number | string): string {
-  return `${seq}.999999999`;
 }
 
 function begin({ runId, modelCallIndex, attempt }: Attempt): Building {

@@ -2,8 +2,9 @@
  * What a process that holds a session tells one that does not: its live items, and where they stand in the log. The events
  * themselves come from the store.
  */
+
 import type { PublicEvent, StreamItem } from "../../index.js";
-import { placeOf } from "../client/view.js";
+import { formatCursor, parseCursor } from "../../stream/cursor.js";
 
 /** An item that the log does not keep. */
 export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
@@ -23,7 +24,7 @@ export type LinkFrame =
   | LiveItem;
 
 export function toldFrame(event: PublicEvent): LinkFrame {
-  const place = placeOf(event);
+  const place = formatCursor(event);
   const ends = endIn(event);
   return ends === null ? { type: "told", place } : { type: "told", place, ends };
 }
@@ -44,8 +45,6 @@ export function endIn(event: PublicEvent): EndOfAttempt | null {
   }
 }
 
-const place = /^\d{1,15}\.\d{1,15}$/;
-
 /** Null for a frame that this version does not know. @throws Error if it is broken */
 export function linkFrameIn(data: unknown): LinkFrame | null {
   if (!isObject(data)) throw broken();
@@ -54,7 +53,7 @@ export function linkFrameIn(data: unknown): LinkFrame | null {
       if (!Number.isSafeInteger(data.seq)) throw broken();
       break;
     case "told":
-      if (typeof data.place !== "string" || !place.test(data.place)) throw broken();
+      if (typeof data.place !== "string" || parseCursor(data.place) === null) throw broken();
       if (data.ends !== undefined && !(isObject(data.ends) && typeof data.ends.runId === "string")) throw broken();
       break;
     case "delta":

@@ -1,6 +1,7 @@
 /**
  * The links of a server to the processes that hold sessions which are watched here, by session.
  */
+
 import {
   type Holder,
   isHeldHere,
@@ -9,6 +10,7 @@ import {
   type Store,
   type StreamItem,
 } from "../../index.js";
+import { type Cursor, formatCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
 import type { ReadingAgent } from "../reading-agent.js";
 import { connect } from "./connect.js";
@@ -18,12 +20,12 @@ import { createSessionLink, type LinkParts, type SessionLink } from "./session-l
 
 export type Links = {
   /**
-   * The items of a session behind a place, wherever it is held.
+   * The items of a session after a cursor, wherever it is held.
    * @param onLive told where live items come from, at first and whenever that changes
    */
   readonly items: (
     session: SessionSource,
-    after: string,
+    after: Cursor,
     options: { readonly signal: AbortSignal | undefined; readonly onLive?: (live: LiveSource) => void },
   ) => AsyncGenerator<StreamItem, void, undefined>;
   /** Where the live items of a session come from that nobody watches here. */
@@ -69,8 +71,12 @@ export function createLinks(parts: LinksParts): Links {
     isHere,
     items: (session, after, { signal, onLive }) =>
       mergedItems({
-        followed: session.events({ after, joinDeltas: true, ...(signal === undefined ? {} : { signal }) }),
-        logged: (place) => session.events({ after: place, follow: false }),
+        followed: session.events({
+          after: formatCursor(after),
+          joinDeltas: true,
+          ...(signal === undefined ? {} : { signal }),
+        }),
+        logged: (cursor) => session.events({ after: formatCursor(cursor), follow: false }),
         link: linkTo(session.id),
         after,
         ...(onLive === undefined ? {} : { onLive }),

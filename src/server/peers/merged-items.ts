@@ -6,20 +6,21 @@
  * 2. A live item of what has ended in the log is dropped: a delta never comes after the commit of its message.
  * 3. Each event is told once. What waits is bounded: if too much does, all of it gives way to a snapshot.
  */
+
 import type { PublicEvent, StreamItem } from "../../index.js";
+import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
-import { isBehind, placeOf } from "../client/view.js";
 import { type Attempt, endIn, type LiveItem } from "./link-frames.js";
 import type { LinkListener, SessionLink } from "./session-link.js";
 
 export type MergedSource = {
   /** The items as this process follows them: all events, and live items if it holds the session itself. */
   readonly followed: AsyncGenerator<StreamItem, void, undefined>;
-  /** The events behind a place, to the present end of the log. */
-  readonly logged: (after: string) => AsyncIterable<StreamItem>;
+  /** The events after a cursor, to the present end of the log. */
+  readonly logged: (after: Cursor) => AsyncIterable<StreamItem>;
   readonly link: SessionLink;
-  /** The place behind which `followed` begins. */
-  readonly after: string;
+  /** The cursor after which `followed` begins. */
+  readonly after: Cursor;
   readonly onLive?: (live: LiveSource) => void;
 };
 
@@ -30,7 +31,7 @@ export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamI
   const { logged, link } = source;
   let told = source.after;
   /** The link's mark behind which the log was looked through for what has ended. */
-  let joinedAt: string | null = null;
+  let joinedAt: Cursor | null = null;
   const bell = createBell();
   const waiting = createWaiting(link);
   const followed = createPending(source.followed, bell.ring);
@@ -50,9 +51,8 @@ export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamI
   /** False for an event that was told before. */
   function isNew(item: StreamItem): boolean {
     if (!("seq" in item)) return true;
-    const place = placeOf(item);
-    if (!isBehind(place, told)) return false;
-    told = place;
+    if (!isAfter(item, told)) return false;
+    told = cursorAfter(item);
     waiting.ended(item);
     link.saw(item);
     return true;
@@ -62,17 +62,16 @@ export async function* mergedItems(source: MergedSource): AsyncGenerator<StreamI
   try {
     for (;;) {
       const mark = link.mark();
-      if (mark !== null && isBehind(mark, told)) {
+      if (mark !== null && isAfter(mark, told)) {
         for await (const event of logged(told)) if (isNew(event)) yield event;
         // Everything up to the mark was committed before it was said.
-        if (isBehind(mark, told)) told = mark;
+        if (isAfter(mark, told)) told = mark;
         continue;
       }
-      if (mark !== null && waiting.isJoining() && mark !== joinedAt && isBehind(told, mark)) {
+      if (mark !== null && waiting.isJoining() && mark !== joinedAt && isAfter(told, mark)) {
         // The link is behind: what it says until it has caught up may be of messages that are committed already.
         joinedAt = mark;
-        for await (const event of logged(mark))
-          if ("seq" in event && !isBehind(placeOf(event), told)) waiting.ended(event);
+        for await (const event of logged(mark)) if ("seq" in event && !isAfter(event, told)) waiting.ended(event);
         continue;
       }
       const item = waiting.next();
@@ -148,7 +147,7 @@ function createPending(
 }
 
 type Waiting = {
-  readonly add: (item: LiveItem, mark: string) => void;
+  readonly add: (item: LiveItem, mark: Cursor) => void;
   /** Forgets what waits: the next item is the message as far as it has come. */
   readonly reset: () => void;
   /** Whether the next item is the message as far as it has come. */
@@ -160,21 +159,21 @@ type Waiting = {
 };
 
 function createWaiting(link: SessionLink): Waiting {
-  let items: { readonly item: LiveItem; readonly mark: string }[] = [];
+  let items: { readonly item: LiveItem; readonly mark: Cursor }[] = [];
   let head = 0;
   let joining = true;
-  /** What has ended, by the place of the event that says so. Forgotten when the link has come as far. */
-  let over: Map<string, string> | null = null;
-  let restarted: string | null = null;
+  /** What has ended, by the cursor of the event that says so. Forgotten when the link has come as far. */
+  let over: Map<string, Cursor> | null = null;
+  let restarted: Cursor | null = null;
 
   function clear(): void {
     items = [];
     head = 0;
   }
 
-  function isOver(item: LiveItem, mark: string): boolean {
-    for (const [what, place] of over ?? []) if (!isBehind(place, mark)) over?.delete(what);
-    if (restarted !== null && isBehind(restarted, mark)) return true;
+  function isOver(item: LiveItem, mark: Cursor): boolean {
+    for (const [what, cursor] of over ?? []) if (!isAfter(cursor, mark)) over?.delete(what);
+    if (restarted !== null && isAfter(restarted, mark)) return true;
     return namesOf(item).some((name) => over?.has(name) === true);
   }
 
@@ -198,13 +197,13 @@ function createWaiting(link: SessionLink): Waiting {
     isJoining: () => joining,
     ended(event) {
       if (link.mark() === null) return;
-      const place = placeOf(event);
-      if (event.type === "restarted") restarted = place;
+      const cursor = cursorAfter(event);
+      if (event.type === "restarted") restarted = cursor;
       over ??= new Map();
-      if (event.type === "call_complete") over.set(`call ${event.callKey}`, place);
+      if (event.type === "call_complete") over.set(`call ${event.callKey}`, cursor);
       const end = endIn(event);
       if (end === null) return;
-      over.set(end.type === "final" ? `run ${end.runId}` : attemptOf(end), place);
+      over.set(end.type === "final" ? `run ${end.runId}` : attemptOf(end), cursor);
     },
     next() {
       const mark = link.mark();

@@ -6,14 +6,15 @@
  * 2. It keeps the message that is being streamed, so that it can be told to those who join.
  * 3. What it says of the log are places only: events come from the store.
  */
+
 import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
+import { afterEntry, type Cursor, parseCursor } from "../../stream/cursor.js";
 import { createStreamView, type LiveSource, type StreamView } from "../client/index.js";
-import { behindEntry } from "../client/view.js";
 import type { LinkFrame, LiveItem } from "./link-frames.js";
 
 export type LinkListener = {
   /** An item, said after the event of `mark`. */
-  readonly item: (item: LiveItem, mark: string) => void;
+  readonly item: (item: LiveItem, mark: Cursor) => void;
   /** The log has come further, as the process says that holds the session. */
   readonly told: () => void;
   /** What came before is void: a connection began or ended. Go on from `snapshot()`. */
@@ -26,8 +27,8 @@ export type SessionLink = {
   readonly leave: (listener: LinkListener) => void;
   /** Tells of an event of the log. */
   readonly saw: (event: PublicEvent) => void;
-  /** The place in the log after which the last item was said; null without a connection. */
-  readonly mark: () => string | null;
+  /** The cursor after which the last item was sent; null without a connection. */
+  readonly mark: () => Cursor | null;
   /** The message that is being streamed, as far as the connection told it. */
   readonly snapshot: () => Snapshot | null;
 };
@@ -54,7 +55,7 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
   const listeners = new Set<LinkListener>();
   let live: LiveSource | null = null;
   let connected: Connected | null = null;
-  let mark: string | null = null;
+  let mark: Cursor | null = null;
   /** Null without a connection. */
   let view: StreamView | null = null;
   let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
@@ -157,14 +158,14 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
       own.isOpen = true;
       reset();
       view = createStreamView();
-      mark = behindEntry(frame.seq);
+      mark = afterEntry(frame.seq);
       setLive("peer");
       for (const listener of listeners) listener.told();
       return;
     }
     if (mark === null || view === null) return;
     if (frame.type === "told") {
-      mark = frame.place;
+      mark = parseCursor(frame.place) ?? mark;
       // The view needs no more of an event than what it ends.
       if (frame.ends !== undefined) view.apply({ id: frame.place, data: frame.ends as PublicEvent });
       for (const listener of listeners) listener.told();

@@ -5,15 +5,16 @@
  *    and nobody can guess it.
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
+
 import { type ClientSession, type EventsOptions, findOpenRun, PawlError } from "../../index.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
 import type { PostedSession } from "../../protocols/run-places.js";
 import { postChat, resumeChat } from "../../protocols/ui/chat.js";
 import { uiMessages } from "../../protocols/ui/messages.js";
+import { beginning, parseCursor } from "../../stream/cursor.js";
 import type { Answer } from "../answer.js";
 import { answers, eventStreamContent } from "../answer-shapes.js";
-import { wholePlace } from "../client/view.js";
 import { type EventFormat, eventStream } from "../event-stream.js";
 import { idFor, type Principal } from "../principal.js";
 import { redacted } from "../redacted-items.js";
@@ -206,7 +207,7 @@ export function postedSession(
   const events = (options: EventsOptions = {}) => {
     const { follow = true, after, signal } = options;
     return follow
-      ? toItsEnd(context.links.items(followed, wholePlace(after ?? 0), { signal }), signal)
+      ? toItsEnd(context.links.items(followed, parseCursor(after ?? 0) ?? beginning, { signal }), signal)
       : followed.events({ after: after ?? 0, follow });
   };
   return {

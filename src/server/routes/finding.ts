@@ -1,13 +1,14 @@
 /**
  * Finding a text in a session: in what was said and asked, in the inputs of calls and in their results.
  */
+
 import type { Json, PublicEvent, ToolOutput, UserMessage } from "../../index.js";
+import { beginning, cursorAfter, formatCursor } from "../../stream/cursor.js";
 import { answers } from "../answer-shapes.js";
-import { placeOf } from "../client/view.js";
 import type { Asked, Route } from "../route.js";
 import { type ServerContext, sessionFor, shown } from "../server-context.js";
 import { objectOf, text, whole } from "../shape.js";
-import { eventPlace } from "./paging.js";
+import { eventCursor } from "./paging.js";
 
 export const findingRoutes: readonly Route[] = [
   {
@@ -46,12 +47,12 @@ async function find({ principal, params, query }: Asked, context: ServerContext)
   const { q, after, limit = 50 } = query as { readonly q: string; readonly after?: string; readonly limit?: number };
   const wanted = q.toLowerCase();
   const matches: unknown[] = [];
-  let place = eventPlace(after);
+  let cursor = eventCursor(after) ?? beginning;
   let looked = 0;
   let characters = 0;
-  for await (const item of session.events({ follow: false, after: place ?? 0 })) {
+  for await (const item of session.events({ follow: false, after: formatCursor(cursor) })) {
     if (!("seq" in item)) continue;
-    place = placeOf(item);
+    cursor = cursorAfter(item);
     looked += 1;
     // Secrets are taken out first: they cannot be found.
     const event = shown(context, item) as PublicEvent;
@@ -63,7 +64,7 @@ async function find({ principal, params, query }: Asked, context: ServerContext)
       break;
     }
     if (matches.length >= limit || looked >= mostLookedAt || characters >= mostCharacters)
-      return { status: 200, json: { matches, next: place } } as const;
+      return { status: 200, json: { matches, next: formatCursor(cursor) } } as const;
   }
   return { status: 200, json: { matches, next: null } } as const;
 }

@@ -1,6 +1,7 @@
 /**
  * Pages: a cursor is opaque to clients.
  */
+import { type Cursor, invalidCursor, parseCursor } from "../../stream/cursor.js";
 import { fromBase64url, toBase64url } from "../base64url.js";
 import type { Asked } from "../route.js";
 import type { ServerContext } from "../server-context.js";
@@ -47,12 +48,10 @@ export function pageIn({ query }: Asked, { settings: { limits } }: ServerContext
 
 type EntryPage = { readonly after: number; readonly limit: number };
 
-/** A place among the events of a session, as text; null for the beginning. @throws ServerError `bad_cursor` */
-export function eventPlace(given: string | null | undefined): string | null {
+/** The cursor that a client gives; null for the beginning. @throws ServerError `bad_cursor` */
+export function eventCursor(given: string | null | undefined): Cursor | null {
   if (given === null || given === undefined || given === "" || given === "0") return null;
-  if (/^\d{1,15}(?:\.\d{1,9})?$/.test(given)) return given;
-  throw new ServerError(
-    "bad_cursor",
-    "A place among events is seq.index, as the ids of the stream are, for example 57.2.",
-  );
+  const cursor = parseCursor(given);
+  if (cursor === null) throw new ServerError("bad_cursor", invalidCursor(given));
+  return cursor;
 }

@@ -3,10 +3,10 @@
  */
 
 import { type FamilyItem, findOpenRun, PawlError, type PublicEvent } from "../../index.js";
+import { beginning, type Cursor, cursorAfter, formatCursor, parseCursor } from "../../stream/cursor.js";
 import type { Answer } from "../answer.js";
 import { answers, eventStreamContent } from "../answer-shapes.js";
 import type { LiveSource } from "../client/index.js";
-import { placeOf, wholePlace } from "../client/view.js";
 import { familyStream, type LiveNews } from "../family-stream.js";
 import { controlFrame } from "../frames.js";
 import type { AskedSession, Principal } from "../principal.js";
@@ -17,7 +17,7 @@ import { sessionInfo } from "../session-info.js";
 import { flag, objectOf, oneOf, text, whole } from "../shape.js";
 import type { Sink } from "../sink.js";
 import { type OpenStream, type WatchOptions, type WatchSource, watch } from "../watch.js";
-import { eventPlace } from "./paging.js";
+import { eventCursor } from "./paging.js";
 
 export const watchingRoutes: readonly Route[] = [
   {
@@ -75,16 +75,16 @@ async function page({ principal, params, query }: Asked, context: ServerContext)
   } & { readonly limit?: number };
   const most = Math.min(limit, context.settings.limits.maxPage);
   const events: unknown[] = [];
-  let place = eventPlace(after);
+  let cursor = eventCursor(after) ?? beginning;
   let looked = 0;
   const filter = runId === undefined ? {} : { runId };
-  for await (const event of session.events({ follow: false, after: place ?? 0, ...filter })) {
+  for await (const event of session.events({ follow: false, after: formatCursor(cursor), ...filter })) {
     if (!("seq" in event)) continue;
-    place = placeOf(event);
+    cursor = cursorAfter(event);
     looked += 1;
     if (type === undefined || event.type === type) events.push(shown(context, event));
     if (events.length === most || looked === mostLookedAt)
-      return { status: 200, json: { events, next: place } } as const;
+      return { status: 200, json: { events, next: formatCursor(cursor) } } as const;
   }
   return { status: 200, json: { events, next: null } } as const;
 }
@@ -100,21 +100,21 @@ async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
 
 export type WatchedQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
 
-/** What a stream of one session is made of. @param given the place that the reader goes on from */
+/** What a stream of one session is made of. @param given the cursor that the reader goes on from */
 export async function watchSource(
   context: ServerContext,
   read: ReadSession,
   given: string | undefined,
   { runId, deltas = true, until }: WatchedQuery,
 ): Promise<{ readonly source: WatchSource; readonly options: WatchOptions }> {
-  const place = eventPlace(given);
+  const cursor = eventCursor(given);
   const { seq, status } = await read.session.state();
-  const isReset = place !== null && Number(place.split(".")[0]) > seq;
-  const after = isReset || place === null ? null : wholePlace(place);
+  const isReset = cursor !== null && cursor.seq > seq;
+  const after = isReset ? null : cursor;
   const { id } = read.asked;
   const source = {
     hub: () => context.hubs.of(id),
-    logged: (from: string | null, run: string | undefined) => logged(context, read, from, run),
+    logged: (from: Cursor | null, run: string | undefined) => logged(context, read, from, run),
     opening: async () => controlFrame({ type: "open", seq, status, live: await context.hubs.live(id) }),
     mostUnsent: context.settings.limits.maxUnsentBytes,
   };
@@ -146,7 +146,7 @@ async function streamOfFamily(
     signal: left.signal,
     itemsOf: (session, { after, signal }) => {
       const onLive = session.id === id ? { onLive: (found: LiveSource) => tellLive(live, found) } : {};
-      return context.links.items(session, wholePlace(after), { signal, ...onLive });
+      return context.links.items(session, parseCursor(after) ?? beginning, { signal, ...onLive });
     },
   });
   const mayRead = async (one: string) => {
@@ -232,10 +232,10 @@ function readRule(context: ServerContext, principal: Principal, asked: AskedSess
 async function* logged(
   context: ServerContext,
   { session }: ReadSession,
-  place: string | null,
+  cursor: Cursor | null,
   runId: string | undefined,
 ): AsyncGenerator<PublicEvent, void, undefined> {
   const filter = runId === undefined ? {} : { runId };
-  for await (const event of session.events({ follow: false, after: place ?? 0, ...filter }))
+  for await (const event of session.events({ follow: false, after: formatCursor(cursor ?? beginning), ...filter }))
     if ("seq" in event) yield shown(context, event) as PublicEvent;
 }

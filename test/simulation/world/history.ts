@@ -1,11 +1,12 @@
 /**
  * The history of a simulation: what happened, the log, what a reader of the log sees, and what people were told.
  */
+
 import type { PublicEvent } from "../../../src/core/view/public-event.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import { modelRequests } from "../../../src/runtime/api/model-requests.js";
-import { parseCursor } from "../../../src/runtime/log/cursor.js";
 import { readEvents } from "../../../src/runtime/log/read-log.js";
+import { beginning } from "../../../src/stream/cursor.js";
 import type { FactOf } from "../../../src/testing/world/facts.js";
 import { type History, historyOf } from "../../../src/testing/world/history.js";
 import type { World } from "../../../src/testing/world/world.js";
@@ -64,6 +65,6 @@ async function requestsOf({ store }: World, sessionId: string): Promise<readonly
 /** The questions of children are in their logs: so the events are those of a reader who begins with the first entry. */
 async function readAll({ store }: World, sessionId: string): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];
-  for await (const event of readEvents(store, sessionId, parseCursor(0))) events.push(event);
+  for await (const event of readEvents(store, sessionId, beginning)) events.push(event);
   return events;
 }
