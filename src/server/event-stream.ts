@@ -6,6 +6,7 @@
  * 3. A stream that ends before its events do is never taken for a whole one.
  */
 import { PawlError } from "../index.js";
+import type { ByeReason } from "./client/index.js";
 import { beatFrame } from "./frames.js";
 import { enoughUnsent, type Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";
@@ -20,7 +21,7 @@ export type EventFormat = {
    * How the client learns that the stream ends although its events go on: the connection breaks off ("cut"), or an event
    * tells it. Null: the client does not take the end of a stream for the end of its events.
    */
-  readonly early: "cut" | object | null;
+  readonly early: "cut" | ((why: ByeReason) => object) | null;
 };
 
 const encoder = new TextEncoder();
@@ -59,11 +60,11 @@ export function eventStream(
   }
 
   return {
-    bye() {
+    bye(why) {
       if (left.signal.aborted) return;
       left.abort();
       if (early === "cut") return sink.cut();
-      if (early !== null) write(JSON.stringify(early));
+      if (early !== null) write(JSON.stringify(early(why)));
       sink.end();
     },
     beat() {

@@ -5,12 +5,13 @@
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
 import type { ControlFrame, LiveSource } from "./client/index.js";
 import { beatFrame, byeFrame, controlFrame, retryFrame } from "./frames.js";
+import { askEveryMs } from "./read-right.js";
 import { enoughUnsent, type Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
 export type FamilyRules = {
   readonly redact: Redact;
-  /** Whether a session of the family may be shown. Asked once for each. */
+  /** Whether a session of the family may be shown. Asked about each at most once a second. */
   readonly mayRead: (sessionId: string) => Promise<boolean>;
   readonly live: LiveNews;
 };
@@ -49,15 +50,13 @@ export function familyStream(
 
   async function pump(): Promise<void> {
     const shown = createFamilyRedaction(redact);
-    const readable = new Map<string, boolean>();
+    const isReadable = createReadableCheck(mayRead);
     write(retryFrame);
     write(controlFrame({ ...opening, live: live.latest }));
     live.onChange = (found) => write(controlFrame({ type: "live", live: found }));
     for await (const item of items) {
-      const { sessionId } = item;
-      const isReadable = readable.get(sessionId) ?? (await mayRead(sessionId));
-      readable.set(sessionId, isReadable);
-      if (!isReadable) continue;
+      // The right to the session at the top is that to the stream.
+      if (item.depth > 0 && !(await isReadable(item.sessionId))) continue;
       for (const one of shown(item)) {
         if (isOver) return;
         write(frameOf(one));
@@ -78,6 +77,21 @@ export function familyStream(
       if (isQuiet && !isOver) sink.write(beatFrame);
       isQuiet = true;
     },
+  };
+}
+
+/** A session that was refused once stays out of the stream: what came between would be missing. */
+function createReadableCheck(mayRead: FamilyRules["mayRead"]): (sessionId: string) => Promise<boolean> {
+  const askedAt = new Map<string, number>();
+  const refused = new Set<string>();
+  return async (sessionId) => {
+    if (refused.has(sessionId)) return false;
+    const at = Date.now();
+    if (at - (askedAt.get(sessionId) ?? Number.NEGATIVE_INFINITY) < askEveryMs) return true;
+    askedAt.set(sessionId, at);
+    if (await mayRead(sessionId)) return true;
+    refused.add(sessionId);
+    return false;
   };
 }
 

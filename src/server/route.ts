@@ -14,7 +14,7 @@ export type Asked = {
   readonly request: Request;
   readonly requestId: string;
   readonly principal: Principal;
-  /** Whether the request would still be let in as this principal, with the route's scope: a stream asks each minute. */
+  /** Whether the request would still be let in as this principal, with the route's scope: an open stream asks again. */
   readonly isStillLetIn: () => Promise<boolean>;
   /** The named parts of the path. */
   readonly params: { readonly [name: string]: string };

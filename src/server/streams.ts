@@ -2,6 +2,8 @@
  * The open streams of a server: one timer for the heartbeats, the ages and the rights of them all.
  */
 import type { ByeReason } from "./client/index.js";
+import { createCheckedSink, createReadRight, type ReadRight } from "./read-right.js";
+import type { Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";
 
 export type StreamRules = {
@@ -11,7 +13,13 @@ export type StreamRules = {
 };
 
 export type OpenStreams = {
-  /** @param mayStay whether the principal may still read what the stream shows; asked each minute */
+  /**
+   * Opens a stream that a person reads: it ends when they may not read any more, and shows nothing after that.
+   * @param mayStay asked at most once a second while something is written, and within a minute in any case
+   * @param start starts to write to the sink that it is given
+   */
+  readonly open: (sink: Sink, mayStay: () => Promise<boolean>, start: (sink: Sink) => OpenStream) => OpenStream;
+  /** Keeps a stream between processes. @param mayStay asked within a minute */
   readonly add: (stream: OpenStream, mayStay: () => Promise<boolean>) => () => void;
   readonly count: () => number;
   /** Ends all, spread over a time in which they may come back. */
@@ -20,9 +28,8 @@ export type OpenStreams = {
 
 type Entry = {
   readonly stream: OpenStream;
-  readonly mayStay: () => Promise<boolean>;
+  readonly right: ReadRight;
   readonly since: number;
-  askedAt: number;
   beatAt: number;
 };
 
@@ -43,37 +50,43 @@ export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules
         entry.stream.bye("age");
         continue;
       }
-      if (at - entry.askedAt >= askEveryMs) void ask(entry, at);
+      if (entry.right.ageMs() >= askEveryMs) void entry.right.ask();
       if (at - entry.beatAt < heartbeatMs) continue;
       entry.beatAt = at;
       entry.stream.beat();
     }
   }
 
-  /** If nobody can say whether it may stay, it may not. */
-  async function ask(entry: Entry, at: number): Promise<void> {
-    entry.askedAt = at;
-    const mayStay = await entry.mayStay().catch(() => false);
-    if (!mayStay) entry.stream.bye("auth");
+  function keep(stream: OpenStream, right: ReadRight): () => void {
+    const at = now();
+    const entry: Entry = { stream, right, since: at, beatAt: at };
+    open.add(entry);
+    timer ??= setInterval(look, Math.min(heartbeatMs, longestUntilLookMs));
+    if (ended !== null) {
+      const { why, spreadMs } = ended;
+      queueMicrotask(() => stream.bye(why, retryAfter(spreadMs)));
+    }
+    return () => {
+      open.delete(entry);
+      if (open.size > 0 || timer === null) return;
+      clearInterval(timer);
+      timer = null;
+    };
   }
 
   return {
-    add(stream, mayStay) {
-      const at = now();
-      const entry: Entry = { stream, mayStay, since: at, askedAt: at, beatAt: at };
-      open.add(entry);
-      timer ??= setInterval(look, Math.min(heartbeatMs, longestUntilLookMs));
-      if (ended !== null) {
-        const { why, spreadMs } = ended;
-        queueMicrotask(() => stream.bye(why, retryAfter(spreadMs)));
-      }
-      return () => {
-        open.delete(entry);
-        if (open.size > 0 || timer === null) return;
-        clearInterval(timer);
-        timer = null;
-      };
+    open(sink, mayStay, start) {
+      const right = createReadRight(mayStay, now, () => checked.refuse(() => stream.bye("auth")));
+      const checked = createCheckedSink(sink, right);
+      const stream = start(checked.sink);
+      sink.onClose(keep(stream, right));
+      return stream;
     },
+    add: (stream, mayStay) =>
+      keep(
+        stream,
+        createReadRight(mayStay, now, () => stream.bye("auth")),
+      ),
     count: () => open.size,
     endAll(why, spreadMs) {
       ended = { why, spreadMs };

@@ -37,11 +37,15 @@ const agui: EventFormat = {
   failure: (message) => ({ type: "RUN_ERROR", message }),
   end: null,
   // `HttpAgent` leaves a rejection unhandled if a connection breaks off, so an event tells it.
-  early: {
-    type: "RUN_ERROR",
-    code: "connection_ended",
-    message: "The connection to this process has ended, and the run goes on. Ask for it again: runAgent({ runId }).",
-  },
+  early: (why) =>
+    why === "auth"
+      ? { type: "RUN_ERROR", code: "forbidden", message: "Your access has ended." }
+      : {
+          type: "RUN_ERROR",
+          code: "connection_ended",
+          message:
+            "The connection to this process has ended, and the run goes on. Ask for it again: runAgent({ runId }).",
+        },
 };
 
 export const chatRoutes: readonly Route[] = [
@@ -253,17 +257,15 @@ function streamed(
 ): Answer {
   const giveBack = context.usage.takeStream(principal.id);
   const mayStay = async () =>
-    (await isStillLetIn()) && (await sessionFor(context, principal, "read", sessionId)) !== null;
+    (await isStillLetIn()) && (await sessionFor(context, principal, "chat", sessionId)) !== null;
   return {
     status: 200,
     headers: format.headers,
     stream(sink) {
-      const open = eventStream(events, left, sink, format);
-      const forget = context.streams.add(open, mayStay);
+      const open = context.streams.open(sink, mayStay, (checked) => eventStream(events, left, checked, format));
       const leave = context.alone?.joined(sessionId);
       sink.onClose(() => {
         leave?.();
-        forget();
         giveBack();
       });
       return open;

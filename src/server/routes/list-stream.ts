@@ -15,7 +15,7 @@ import { ServerError } from "../server-error.js";
 import { flag, objectOf, text } from "../shape.js";
 import type { Sink } from "../sink.js";
 import { type OpenStream, watch } from "../watch.js";
-import { streamed, watchSource } from "./watching.js";
+import { readRule, streamed, watchSource } from "./watching.js";
 
 export const listStreamRoutes: readonly Route[] = [
   {
@@ -43,14 +43,18 @@ async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
     readonly after?: string;
     readonly deltas?: boolean;
   };
+  const mayList = () => isAllowed(context, principal, "list", null);
+  if (!(await mayList())) throw new ServerError("forbidden", "You may not list sessions here.");
   if (session === undefined) {
     if (after !== undefined) throw new ServerError("bad_input", "The query has after, but no session.");
-    return streamed(asked, context, null, (sink) => withList(context, principal, sink, null));
+    return streamed(asked, context, mayList, (sink) => withList(context, principal, sink, null));
   }
   const read = await sessionFor(context, principal, "read", session);
   const given = request.headers.get("last-event-id") ?? after;
   const { source, options } = await watchSource(context, read, given, deltas === undefined ? {} : { deltas });
-  return streamed(asked, context, read, (sink) =>
+  const mayRead = readRule(context, principal, read.asked);
+  const mayStay = async () => (await mayList()) && (await mayRead());
+  return streamed(asked, context, mayStay, (sink) =>
     withList(context, principal, sink, () => watch(source, options, sink)),
   );
 }

@@ -70,12 +70,8 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
       status: 200,
       headers,
       stream(sink) {
-        const open = pump(reader, sink, call);
-        const forget = context.streams.add(open, mayStay);
-        sink.onClose(() => {
-          forget();
-          end();
-        });
+        const open = context.streams.open(sink, mayStay, (checked) => pump(reader, checked, call, body));
+        sink.onClose(end);
         return open;
       },
     };
@@ -86,7 +82,7 @@ async function answer(asked: Asked, context: ServerContext): Promise<Answer> {
 }
 
 /** The package sends its own comments while nothing happens. A stream that is to end has the answer of its call first. */
-function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call: OpenCall): OpenStream {
+function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call: OpenCall, body: unknown): OpenStream {
   let isOver = false;
   const leave = () => {
     isOver = true;
@@ -104,13 +100,31 @@ function pump(reader: ReadableStreamDefaultReader<Uint8Array>, sink: Sink, call:
   }
   read().catch(() => sink.end());
   return {
-    bye() {
+    bye(why) {
       call.leave();
+      if (why === "auth") {
+        for (const id of requestIds(body)) sink.write(refusal(id));
+        return sink.end();
+      }
       const timer = setTimeout(() => sink.end(), mostAnswerMs);
       sink.onClose(() => clearTimeout(timer));
     },
     beat: () => {},
   };
+}
+
+/** The ids of the requests in a body of JSON-RPC. */
+function requestIds(body: unknown): readonly (string | number)[] {
+  return [body].flat().flatMap((message) => {
+    const { id, method } = Object(message) as { readonly id?: unknown; readonly method?: unknown };
+    return method !== undefined && (typeof id === "string" || typeof id === "number") ? [id] : [];
+  });
+}
+
+/** The package's own answer to a call that is left has the result if the run ended just now, so the call is answered here. */
+function refusal(id: string | number): Uint8Array {
+  const error = { code: -32_003, message: "Your access has ended. The run goes on." };
+  return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }
 
 /** @param called is told the sessions of the call */

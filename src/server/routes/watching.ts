@@ -95,7 +95,9 @@ async function stream(asked: Asked, context: ServerContext): Promise<Answer> {
   const given = request.headers.get("last-event-id") ?? (query.after as string | undefined);
   if (query.children === true) return streamOfFamily(asked, context, read, given);
   const source = await watchSource(context, read, given, query);
-  return streamed(asked, context, read, (sink) => watch(source.source, source.options, sink));
+  return streamed(asked, context, readRule(context, principal, read.asked), (sink) =>
+    watch(source.source, source.options, sink),
+  );
 }
 
 export type WatchedQuery = { readonly runId?: string; readonly deltas?: boolean; readonly until?: "run" };
@@ -161,7 +163,9 @@ async function streamOfFamily(
   const first = await refusingBadCursor(items, left);
   const rules = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
-  return streamed(asked, context, read, (sink) => familyStream(first, opening, left, rules, sink));
+  return streamed(asked, context, readRule(context, asked.principal, read.asked), (sink) =>
+    familyStream(first, opening, left, rules, sink),
+  );
 }
 
 function tellLive(news: LiveNews, found: LiveSource): void {
@@ -190,43 +194,37 @@ async function refusingBadCursor(
   })();
 }
 
-/** A stream that counts among those of the principal, and ends when the principal may no longer read. */
+/**
+ * A stream that counts among those of the principal, and ends when the principal may no longer read.
+ * @param mayRead whether the principal may read what the stream shows
+ */
 export function streamed(
   { principal, isStillLetIn }: Pick<Asked, "principal" | "isStillLetIn">,
   context: ServerContext,
-  read: ReadSession | null,
+  mayRead: Rule,
   open: (sink: Sink) => OpenStream,
 ): Answer {
   const giveBack = context.usage.takeStream(principal.id);
-  const mayRead = readRule(context, principal, read?.asked ?? null);
-  const mayStay = async () => (await isStillLetIn()) && (await mayRead());
+  const mayStay = bothOf(isStillLetIn, mayRead);
   return {
     status: 200,
     stream(sink) {
-      const opened = open(sink);
-      keepOpen(opened, sink, context, giveBack, mayStay);
+      const opened = context.streams.open(sink, mayStay, open);
+      sink.onClose(giveBack);
       return opened;
     },
   };
 }
 
-/** A function of its own: an open stream does not hold what it was opened with. */
-function keepOpen(
-  opened: OpenStream,
-  sink: Sink,
-  { streams }: ServerContext,
-  giveBack: () => void,
-  mayStay: () => Promise<boolean>,
-): void {
-  const forget = streams.add(opened, mayStay);
-  sink.onClose(() => {
-    forget();
-    giveBack();
-  });
+type Rule = () => Promise<boolean>;
+
+/** Like `readRule`, a function of its own: an open stream does not hold what it was opened with. */
+function bothOf(first: Rule, second: Rule): Rule {
+  return async () => (await first()) && (await second());
 }
 
-function readRule(context: ServerContext, principal: Principal, asked: AskedSession | null): () => Promise<boolean> {
-  return () => isAllowed(context, principal, asked === null ? "list" : "read", asked);
+export function readRule(context: ServerContext, principal: Principal, asked: AskedSession): Rule {
+  return () => isAllowed(context, principal, "read", asked);
 }
 
 async function* logged(
