@@ -24,12 +24,12 @@ describe("the recipes", () => {
     }
   });
 
-  test("say when one needs them, what a kill does, and what comes next, on one page", () => {
+  test("say what they are for, what a kill does, and what comes next, on one page", () => {
     for (const page of pages) {
       const text = read(page);
       const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
       expect([page, ...headings]).toContain("If the process is killed");
-      expect(text).toMatch(/^# .+\n\nRead this page (when|before|if) /);
+      expect(text).toMatch(/^# .+\n\n[A-Z]/);
       expect(text).toMatch(/\n\n\*\*Next:\*\* .*\]\([^)]+\)[^\0]*\n$/);
       expect(text).toContain(`](../../examples/recipes/${page}.ts)`);
       expect([page, text.split("\n").length < 150]).toEqual([page, true]);
