@@ -33,7 +33,7 @@ const questions: readonly (readonly [
     "What is the difference between run, send and resume?",
     "docs/guide/choices.md",
     "run-send-resume",
-    "begins nothing",
+    "starts nothing",
   ],
   ["How do I run it on several machines?", "docs/guide/fleet.md", "postgresql", "balancer"],
   ["How do I use the tools of an MCP server?", "docs/guide/mcp.md", null, "@modelcontextprotocol/client"],
