@@ -243,3 +243,34 @@ test("a call whose result comes from outside is not handed out if the policy den
   const asked = ofType(await collect(session.events({ follow: false })), "approval_requested");
   expect(asked.map(({ why }) => why)).toEqual(["policy"]);
 });
+
+// A message that was taken and is neither checked nor committed kept the process from doing anything else.
+test("an abort ends every check of a call, also if a store holds two approvals of it", async () => {
+  const store = createMemoryStore();
+  const signals: AbortSignal[] = [];
+  const both = deferred();
+  let times = 0;
+  const agent = createAgent({
+    model: createScriptedModel([{ calls: [{ name: "echo" }] }, { text: "Done." }]),
+    tools: [createEcho().tool],
+    store,
+    canExecuteTool(_call, { signal }) {
+      times += 1;
+      if (times === 1) return "ask";
+      signals.push(signal);
+      if (signals.length === 2) both.resolve();
+      return new Promise<never>(() => {});
+    },
+  });
+  await agent.run("Go", ids);
+  const session = agent.session("s");
+  await session.answer(callKey, { type: "approve" });
+  const [message] = await store.inbox("s");
+  if (message === undefined) throw new Error("The approval is not in the inbox.");
+  await store.post("s", { ...message, id: "another" });
+  await both.promise;
+  const ended = session.resume();
+  await session.abort();
+  expect(await ended).toMatchObject({ status: "aborted" });
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+});

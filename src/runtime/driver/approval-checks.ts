@@ -81,8 +81,8 @@ function denied(
 }
 
 /** Ends the wait for checks of calls that no longer ask. */
-export function cancelChecks(checks: ReadonlyMap<string, MessageCheck>, state: State): void {
-  for (const [callKey, { cancellation }] of checks)
+export function cancelChecks(checks: readonly MessageCheck[], state: State): void {
+  for (const { callKey, cancellation } of checks)
     if (askingCall(state, callKey) === undefined) abort(cancellation, noLongerAsked);
 }
 

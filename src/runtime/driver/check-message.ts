@@ -7,7 +7,7 @@ import { type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import { type Closing, closingOf } from "../log/closing.js";
 import { approvedCall, checkApproval } from "./approval-checks.js";
 import { answeredByAgent, seeResult } from "./child-results.js";
-import type { Driver, MessageChange } from "./driver-parts.js";
+import type { Driver, MessageChange, MessageCheck } from "./driver-parts.js";
 import { withoutAgent, workIn } from "./work-in.js";
 
 type Then = {
@@ -25,7 +25,8 @@ export function takeChecked(driver: Driver, message: InboxMessage, { take, close
   const callKey = approved ?? answeredByAgent(message);
   if (callKey === undefined) return take();
   const cancellation = createCancellation();
-  const check = (): MaybePromise<MessageChange | undefined> => {
+  const fail = (error: unknown) => close(closingOf(error));
+  const run = (): MaybePromise<MessageChange | undefined> => {
     const work = workIn(driver, driver.state);
     if (work === null) close(withoutAgent(driver));
     if (work === null || driver.closed) return undefined;
@@ -33,17 +34,30 @@ export function takeChecked(driver: Driver, message: InboxMessage, { take, close
       approved === undefined ? seeResult(message, work) : checkApproval(approved, work, cancellation),
     );
   };
-  const checked = driver.flushing === null ? check() : driver.flushing.then(check);
+  let checked: MaybePromise<MessageChange | undefined>;
+  try {
+    checked = driver.flushing === null ? run() : driver.flushing.then(run);
+  } catch (error) {
+    fail(error);
+    return Promise.resolve(false);
+  }
   if (!(checked instanceof Promise)) return take(checked);
   let taken: Promise<boolean> = Promise.resolve(false);
-  const done = checked.then(
-    (change) => {
-      driver.checks?.delete(callKey);
-      if (driver.checks?.size === 0) driver.checks = null;
-      taken = take(change);
-    },
-    (error) => close(closingOf(error)),
-  );
-  driver.checks = (driver.checks ?? new Map()).set(callKey, { cancellation, done });
-  return done.then(() => taken);
+  const check: MessageCheck = {
+    callKey,
+    cancellation,
+    done: checked
+      .then((change) => {
+        forget(driver, check);
+        taken = take(change);
+      })
+      .catch(fail),
+  };
+  driver.checks = [...(driver.checks ?? []), check];
+  return check.done.then(() => taken);
+}
+
+function forget(driver: Driver, check: MessageCheck): void {
+  const left = driver.checks?.filter((other) => other !== check) ?? [];
+  driver.checks = left.length === 0 ? null : left;
 }

@@ -43,8 +43,8 @@ export type Driver = Omit<DriverOptions, "keeper"> &
     readonly recorder: Recorder;
     /** The effects in flight, by key. */
     readonly jobs: Map<string, Job>;
-    /** Checks of messages that are under way, by call key. Null if there are none. */
-    checks: Map<string, MessageCheck> | null;
+    /** Checks of messages that are under way; a call may have several. Null if there are none. */
+    checks: readonly MessageCheck[] | null;
     /** The effects that a state wants, computed once per state. */
     wanted: { readonly in: State; readonly effects: readonly Effect[] };
     pending: PendingCommit[];
@@ -70,6 +70,8 @@ export type Job = {
 
 /** The check of a message that is under way. */
 export type MessageCheck = {
+  /** The call that the message is about. */
+  readonly callKey: string;
   readonly cancellation: Cancellation;
   /** Resolves when the message is about to be committed. */
   readonly done: Promise<void>;

@@ -326,7 +326,7 @@ export function close(driver: Driver, closing: Closing, reason: () => unknown = 
   driver.closing = closing;
   for (const { cancellation } of driver.jobs.values()) abort(cancellation, reason);
   driver.jobs.clear();
-  for (const { cancellation } of driver.checks?.values() ?? []) abort(cancellation, reason);
+  for (const { cancellation } of driver.checks ?? []) abort(cancellation, reason);
   driver.onClosed(closing);
 }
 

@@ -25,9 +25,9 @@ export function sleep(
   };
   const cancel = clock.after(ms === undefined ? left : Math.min(left, ms), () => {
     // An approval that came in time counts, even if the permission check takes longer.
-    const check = callKey === undefined ? undefined : driver.checks?.get(callKey);
-    if (check === undefined) fire();
-    else void check.done.then(fire);
+    const checks = driver.checks?.filter((check) => check.callKey === callKey) ?? [];
+    if (checks.length === 0) fire();
+    else void Promise.all(checks.map(({ done }) => done)).then(fire);
   });
   onCancel(cancellation, cancel);
   driver.jobs.set(key, { cancellation, sleeps: true });
