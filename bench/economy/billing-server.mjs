@@ -9,8 +9,12 @@
  * 3. An entry's lifetime starts with the request that wrote it. Each read renews it. A prompt below the minimum is not cached.
  * 4. `tool_choice`, thinking, effort and the presence of images are part of what the messages' hashes cover, but not of the
  *    tools' and the system prompt's.
- * 5. Requests that the API refuses get a 400: more than four marks; a mark on empty text or on thinking; a one-hour mark after a
- *    five-minute mark; empty text; a tool result that does not directly follow its call.
+ * 5. Tools with `defer_loading` are not in the prompt. A `tool_reference` in a result is replaced by the tool's definition
+ *    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool).
+ * 6. Requests that the API refuses get a 400: more than four marks; a mark on empty text, on thinking or on a deferred tool; a
+ *    one-hour mark after a five-minute mark; empty text; a tool result that does not directly follow its call; a reference
+ *    that is not in a result, or to a tool that is not in the request and deferred; a request whose tools are all deferred, or
+ *    that has deferred tools and examples of inputs.
  */
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
@@ -146,12 +150,23 @@ function blocksOf(
     const mark = control == null ? null : (control.ttl ?? "5m");
     blocks.push({ own, hash, end, position, mark });
   };
-  for (const tool of tools) add("tool", tool);
+  for (const tool of tools) if (tool.defer_loading !== true) add("tool", tool);
   for (const block of asBlocks(system)) add("system", block);
   const hasImages = messages.some(({ content }) => JSON.stringify(content).includes('"type":"image"'));
   const extra = JSON.stringify([tool_choice ?? null, thinking ?? null, output_config?.effort ?? null, hasImages]);
-  for (const { role, content } of messages) for (const block of asBlocks(content)) add(role, block, extra);
+  const definitions = new Map(tools.map((tool) => [tool.name, tool]));
+  for (const { role, content } of messages)
+    for (const block of asBlocks(content)) add(role, withDefinitions(block, definitions), extra);
   return blocks;
+}
+
+/** A result with what the model reads in the place of references. */
+function withDefinitions(block, definitions) {
+  if (block.type !== "tool_result" || !Array.isArray(block.content)) return block;
+  const content = block.content.map((part) =>
+    part.type === "tool_reference" ? { type: part.type, tool: definitions.get(part.tool_name) } : part,
+  );
+  return { ...block, content };
 }
 
 function asBlocks(content) {
@@ -167,10 +182,35 @@ function problemWith({ tools = [], system = [], messages = [] }) {
   if (marked.some(({ type, text }) => type === "text" && text === ""))
     return "cache_control cannot be set for empty text blocks";
   if (inOrder.some(({ type, text }) => type === "text" && text === "")) return "text content blocks must be non-empty";
+  const tool = problemWithDeferred({ tools, messages });
+  if (tool !== null) return tool;
   const lifetimes = marked.map(({ cache_control: control }) => control.ttl ?? "5m");
   if (lifetimes.lastIndexOf("1h") > lifetimes.indexOf("5m") && lifetimes.includes("5m"))
     return "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block";
   return problemWithResults(messages);
+}
+
+function problemWithDeferred({ tools, messages }) {
+  const deferred = tools.filter(({ defer_loading: isDeferred }) => isDeferred === true);
+  const marked = deferred.find(({ cache_control: control }) => control != null);
+  if (marked !== undefined)
+    return `Tool '${marked.name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`;
+  if (tools.length > 0 && deferred.length === tools.length)
+    return "All tools have defer_loading set. At least one tool must be non-deferred.";
+  if (deferred.length > 0 && tools.some(({ input_examples: examples }) => examples != null))
+    return "The tool search tool is not compatible with tool use examples.";
+  if (tools.length > 10_000) return "tools: a maximum of 10000 tools may be provided.";
+  for (const [index, { content }] of messages.entries())
+    for (const block of asBlocks(content)) {
+      if (block.type === "tool_reference") return `messages.${index}: tool_reference is only allowed in a tool_result`;
+      const parts = block.type === "tool_result" && Array.isArray(block.content) ? block.content : [];
+      if (block.is_error === true && parts.some(({ type }) => type !== "text"))
+        return "all content must be type 'text' if 'is_error' is true";
+      for (const { type, tool_name: name } of parts)
+        if (type === "tool_reference" && !deferred.some((one) => one.name === name))
+          return `Tool reference '${name}' has no corresponding tool definition`;
+    }
+  return null;
 }
 
 function problemWithResults(messages) {

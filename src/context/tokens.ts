@@ -45,7 +45,8 @@ export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   function toolTokens(specifications: readonly ToolSpecification[]): number {
     let tokens = tools.get(specifications);
     if (tokens === undefined) {
-      tokens = sum(specifications, (specification) => partTokens + text(JSON.stringify(specification)));
+      const shown = specifications.filter(({ defer }) => defer !== true);
+      tokens = sum(shown, (specification) => partTokens + text(JSON.stringify(specification)));
       tools.set(specifications, tokens);
     }
     return tokens;

@@ -32,6 +32,8 @@ export type ToolSpecification = {
   readonly strict?: boolean;
   /** Inputs that show a model how the tool is called. */
   readonly inputExamples?: readonly Json[];
+  /** Whether the model sees the tool only after `find_tools` has found it. Only models with `takesDeferredTools` get these. */
+  readonly defer?: true;
   /** Set if the model's provider defines the tool: its own name of the tool, such as `openai.shell`, and its settings. */
   readonly provider?: ProviderToolReference;
 };
@@ -275,6 +277,12 @@ export interface Model {
    * list of tools the same from a run's first model call on. Default: false.
    */
   readonly cachesPrompts?: boolean;
+  /**
+   * Whether requests should also contain the deferred tools, with `defer: true`, because the model's provider can load a tool
+   * that `find_tools` has found. The model then calls it by its own name. Default: false, and the model calls deferred tools
+   * through `call_tool`.
+   */
+  readonly takesDeferredTools?: boolean;
   /**
    * Whether a tool's result may contain a file of this media type. Default: images, audio, video and PDF. A text that
    * describes the file replaces a file that the model does not take.

@@ -27,9 +27,11 @@ export async function context({ agent, store, sessionId, columns, say }: Command
   const request = await lastRequest(store, sessionId);
   if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
   const { sources, fromProvider, broke } = await lastStep(store, sessionId);
+  // A provider that loads deferred tools counts each of them where `find_tools` found it.
+  const offered = request.tools.filter(({ defer }) => defer !== true);
   const parts: readonly Part[] = [
     ...promptParts(request.systemPrompt ?? "", sources),
-    [counted(request.tools.length, "tool"), estimateTokens(JSON.stringify(request.tools))],
+    [counted(offered.length, "tool"), estimateTokens(JSON.stringify(offered))],
     ...messageParts(request.messages),
   ];
   const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);

@@ -22,6 +22,7 @@ import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import { type PromptCache, promptCaches } from "../../ports/prompt-cache.js";
 import { type CacheUse, createCacheUse } from "./cache-use.js";
 import type { CallOptions, ProviderTool } from "./call-options.js";
+import { asFindTools, createLoadingUse, type LoadingUse } from "./deferred-tools.js";
 import { toModelFailure } from "./failure.js";
 import { isAiSdkModel, type LanguageModel } from "./language-model.js";
 import { pictureLimitsFor, whyRefused } from "./picture-limits.js";
@@ -31,6 +32,7 @@ import { providerSettings } from "./provider-settings.js";
 import { namingRefused } from "./refused-request.js";
 import { takesInResults } from "./result-files.js";
 import { createStreamReader, type StreamReader } from "./stream.js";
+import { toolLoadingOf } from "./tool-loading.js";
 
 /** How a language model of the AI SDK is called. */
 export type AiSdkOptions = {
@@ -79,6 +81,8 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
   checkOptions("fromAiSdk()", optionRules, options);
   const dialect = findCacheDialect(languageModel);
   const cache = createCacheUse(dialect, options.promptCache);
+  const loading = toolLoadingOf(languageModel);
+  const tools = createLoadingUse(loading);
   const limits = pictureLimitsFor(languageModel, options.contextWindow);
   const convert = createPromptConverter(
     languageModel,
@@ -90,9 +94,10 @@ export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = 
     id: options.id ?? `${languageModel.provider.split(".")[0]}/${languageModel.modelId}`,
     ...(options.contextWindow !== undefined && { contextWindow: options.contextWindow }),
     ...(dialect !== null && options.promptCache !== "off" && { cachesPrompts: true }),
+    ...(loading !== null && { takesDeferredTools: true }),
     takesInResults: options.takesInResults ?? takesInResults(languageModel),
     ...(limits !== null && { whyRefused: (file: FilePart) => whyRefused(file, limits) }),
-    stream: (request, signal) => stream({ model: languageModel, convert, cache }, request, signal),
+    stream: (request, signal) => stream({ model: languageModel, convert, cache, tools }, request, signal),
   };
 }
 
@@ -151,30 +156,36 @@ const endTimeoutMs = 1_000;
 const mostInTurn = 50;
 
 type Opened = ReadableStreamDefaultReader<unknown>;
-type Adapted = { readonly model: LanguageModel; readonly convert: PromptConverter; readonly cache: CacheUse };
+type Adapted = {
+  readonly model: LanguageModel;
+  readonly convert: PromptConverter;
+  readonly cache: CacheUse;
+  readonly tools: LoadingUse;
+};
 
 async function* stream(
-  { model, convert, cache }: Adapted,
+  { model, convert, cache, tools }: Adapted,
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelDelta, void, void> {
   if (signal.aborted) return;
   const { warnings } = providerSettings(request, model, request.tools.length > 0);
   for (const warning of warnings) warnOnce(model, warning);
-  const unsent = [...warnings, ...cache.warnings()];
+  const unsent = [...warnings, ...cache.warnings(), ...tools.warnings()];
   const answer = createStreamReader(unsent);
   let options: CallOptions | undefined;
   let reader: Opened | undefined;
   try {
-    options = convert(request, signal, cache.lifetimeFor(request), (warning) => {
+    const warn = (warning: string) => {
       unsent.push(warning);
       warnOnce(model, warning);
-    });
+    };
+    options = convert(request, signal, { promptCache: cache.lifetimeFor(request), loading: tools.loading(), warn });
     reader = await open(model, options, signal);
   } catch (error) {
     if (signal.aborted) return;
     // The provider has not run the request, so it may be sent again within the attempt.
-    if (cache.noteRefusal(request, error))
+    if (tools.noteRefusal(request, error) || cache.noteRefusal(request, error))
       yield { kind: "error", failure: { ...toModelFailure(error), unanswered: true } };
     else for (const delta of answer.end(error)) yield namingRefused(delta, options);
     return;
@@ -190,7 +201,7 @@ async function* stream(
       if (answer.failing) stopWaiting ??= cancelLater(reader);
       const deltas = await readNext(reader, answer);
       if (signal.aborted) return;
-      for (const delta of deltas) yield namingRefused(delta, options);
+      for (const delta of deltas) yield namingRefused(asFindTools(delta), options);
     }
   } finally {
     signal.removeEventListener("abort", cancelOnAbort);

@@ -25,7 +25,7 @@ export function createCacheUse(dialect: CacheDialect | null, choice: PromptCache
   return {
     lifetimeFor,
     noteRefusal(request, error) {
-      if (dialect === null || lifetimeFor(request) === "off" || !namesTheCache(error)) return false;
+      if (dialect === null || lifetimeFor(request) === "off" || !isRefusal(error, cacheOptions)) return false;
       isRefused = true;
       return true;
     },
@@ -38,10 +38,12 @@ const refused: readonly string[] = [
   'promptCache: the provider refused a request because of its cache options, so this process no longer sends any; set promptCache to "off" to send none from the start',
 ];
 
-/** Whether an invalid request was refused with words that name an option of the cache. */
-function namesTheCache(error: unknown): boolean {
+const cacheOptions = /cache_?(?:control|point)|prompt_?cache_?key/i;
+
+/** Whether an invalid request was refused with words that name an option. */
+export function isRefusal(error: unknown, options: RegExp): boolean {
   if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
   return [error.message, error.responseBody].some(
-    (text) => typeof text === "string" && /cache_?(?:control|point)|prompt_?cache_?key/i.test(text.slice(0, 10_000)),
+    (text) => typeof text === "string" && options.test(text.slice(0, 10_000)),
   );
 }

@@ -28,6 +28,8 @@ export type PromptContent = WithOptions &
     | { readonly type: "file"; readonly mediaType: string; readonly data: FileData; readonly filename?: string }
     | { readonly type: "file-data" | "image-data"; readonly mediaType: string; readonly data: string }
     | { readonly type: "file-url" | "image-url"; readonly url: string }
+    /** Only the provider's options say what it is. */
+    | { readonly type: "custom" }
   );
 
 export type PromptOutput =

@@ -17,3 +17,9 @@ export const cutShort: ModelFailure = {
 export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/**
+ * A name in a part's metadata. It marks parts that a provider has and messages do not, so that they are sent back as they
+ * came. No provider reads this name.
+ */
+export const ownMetadata = "pawl";

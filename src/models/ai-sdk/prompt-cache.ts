@@ -152,7 +152,10 @@ function hasOwnMark(tool: PromptTool | ProviderTool): boolean {
 }
 
 function withLastMarked(tools: Tools, mark: ProviderMetadata): Tools {
-  const last = tools.findLastIndex(({ type }) => type === "function");
+  // Anthropic refuses a mark on a deferred tool, which is not part of the cache.
+  const last = tools.findLastIndex(
+    (tool) => tool.type === "function" && tool.providerOptions?.anthropic?.deferLoading !== true,
+  );
   return tools.map((tool, index) =>
     index === last && tool.type === "function"
       ? { ...tool, providerOptions: merged(tool.providerOptions, mark) }

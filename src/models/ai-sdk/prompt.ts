@@ -30,8 +30,18 @@ import type {
   WithOptions,
 } from "./call-options.js";
 import { withContainer } from "./container.js";
+import {
+  findsTools,
+  forcesUnloadable,
+  type LoadableTools,
+  type SentTools,
+  searchCallsIn,
+  toolsToSend,
+  withLoadedTools,
+} from "./deferred-tools.js";
 import type { LanguageModel } from "./language-model.js";
-import { isObject } from "./part.js";
+import { mergeOptions, withOwn } from "./merge-options.js";
+import { ownMetadata } from "./part.js";
 import {
   findRefusedPictures,
   type PictureLimits,
@@ -47,24 +57,19 @@ import { providerSettings } from "./provider-settings.js";
 import { isSameMap, shapedResult, type ToolIds, toolIdsOf } from "./provider-tools.js";
 import { settingsOf } from "./settings.js";
 import { toolCallIdsFor } from "./tool-call-ids.js";
+import type { ToolLoading } from "./tool-loading.js";
 import { refusesAlternatives, withoutAlternatives } from "./tool-schema.js";
 
-/**
- * A name in a part's metadata. It marks parts that specification v4 has and messages do not, so that they are sent back
- * as they came. No provider reads this name.
- */
-export const ownMetadata = "pawl";
+export type Converting = {
+  /** Default: what the request says. */
+  readonly promptCache?: ModelRequest["promptCache"] | "usual";
+  /** How the provider loads deferred tools. Default: it does not. */
+  readonly loading?: ToolLoading | null;
+  /** Called with each picture that is left out of the request, and why. */
+  readonly warn?: (warning: string) => void;
+};
 
-/**
- * @param promptCache default: what the request says
- * @param warn called with each picture that is left out of the request, and why
- */
-export type PromptConverter = (
-  request: ModelRequest,
-  signal: AbortSignal,
-  promptCache?: ModelRequest["promptCache"] | "usual",
-  warn?: (warning: string) => void,
-) => CallOptions;
+export type PromptConverter = (request: ModelRequest, signal: AbortSignal, converting?: Converting) => CallOptions;
 
 /** Creates a converter for one model. It caches each converted message as long as the message is referenced. */
 export function createPromptConverter(
@@ -79,7 +84,7 @@ export function createPromptConverter(
   const mayRelax = refusesAlternatives(model);
   let converted = new WeakMap<Message, Converted>();
   let toolIds: ToolIds = new Map();
-  const convertedTools = new WeakMap<readonly ToolSpecification[], readonly (PromptTool | ProviderTool)[]>();
+  const convertedTools = new WeakMap<readonly ToolSpecification[], Map<ToolLoading | null, SentTools>>();
 
   function convertedOf(message: Message): Converted {
     let own = converted.get(message);
@@ -89,6 +94,8 @@ export function createPromptConverter(
         provider: providerCallsIn(message),
         isMarked: dialect !== null && message.parts.some(hasMark),
         pictures: limits === null ? [] : picturesIn(message),
+        finds: findsTools(message),
+        searches: searchCallsIn(message).map(idOf),
       };
       converted.set(message, own);
     }
@@ -112,15 +119,19 @@ export function createPromptConverter(
 
   function promptOf(
     { systemPrompt, messages }: ModelRequest,
+    loadable: LoadableTools | null,
     warn: (warning: string) => void,
   ): { prompt: PromptMessage[]; isMarked: boolean } {
     const all = allConverted(messages, warn);
     const left = abandonedCalls(messages, all);
+    let searched: ReadonlySet<string> | undefined;
     const prompt: PromptMessage[] = [];
     let isMarked = false;
     if (systemPrompt !== undefined) prompt.push({ role: "system", content: systemPrompt });
     for (const own of all) {
-      const kept = left.size === 0 ? own.prompt : withoutCalls(own.prompt, left);
+      if (own.finds) searched ??= new Set(all.flatMap(({ searches }) => searches));
+      const given = searched !== undefined && own.finds ? withLoadedTools(own.prompt, loadable, searched) : own.prompt;
+      const kept = left.size === 0 ? given : withoutCalls(given, left);
       // Providers refuse an empty message.
       if (kept.content.length > 0) prompt.push(kept);
       isMarked ||= own.isMarked;
@@ -128,17 +139,17 @@ export function createPromptConverter(
     return { prompt, isMarked };
   }
 
-  function toolsOf(specifications: readonly ToolSpecification[]): readonly (PromptTool | ProviderTool)[] {
-    let tools = convertedTools.get(specifications);
-    if (tools === undefined) {
+  function toolsOf(specifications: readonly ToolSpecification[], loading: ToolLoading | null): SentTools {
+    const known = convertedTools.get(specifications) ?? new Map<ToolLoading | null, SentTools>();
+    convertedTools.set(specifications, known);
+    let sent = known.get(loading);
+    if (sent === undefined) {
       const names = new Set(specifications.map(({ name }) => name));
-      tools = [
-        ...specifications.map((one) => convertTool(one, mayRelax)),
-        ...providerTools.filter(({ name }) => !names.has(name)),
-      ];
-      convertedTools.set(specifications, tools);
+      const { tools, loadable } = toolsToSend(specifications, loading, (one) => convertTool(one, mayRelax));
+      sent = { tools: [...tools, ...providerTools.filter(({ name }) => !names.has(name))], loadable };
+      known.set(loading, sent);
     }
-    return tools;
+    return sent;
   }
 
   /** A caller's own options take precedence over those that stand for a setting. */
@@ -156,10 +167,10 @@ export function createPromptConverter(
     converted = new WeakMap();
   }
 
-  return (request, signal, promptCache = request.promptCache, warn = () => {}) => {
-    const tools = toolsOf(request.tools);
+  return (request, signal, { promptCache = request.promptCache, loading = null, warn = () => {} } = {}) => {
+    const { tools, loadable } = toolsOf(request.tools, forcesUnloadable(request) ? null : loading);
     noteTools(tools);
-    const { prompt, isMarked } = promptOf(request, warn);
+    const { prompt, isMarked } = promptOf(request, loadable, warn);
     const options = {
       prompt,
       ...(tools.length > 0 && { tools }),
@@ -194,28 +205,6 @@ function convertTool(tool: ToolSpecification, mayRelax: boolean): PromptTool | P
 
 function convertToolChoice(choice: ToolChoice): PromptToolChoice {
   return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
-}
-
-function mergeOptions(defaults: ProviderMetadata, own: ProviderMetadata | undefined): ProviderMetadata {
-  if (own === undefined) return defaults;
-  const merged: { [provider: string]: ProviderMetadata[string] } = { ...defaults };
-  for (const [provider, options] of Object.entries(own)) merged[provider] = { ...merged[provider], ...options };
-  return merged;
-}
-
-/** An object among a caller's options is completed, unless it says something about the same: `{ includeThoughts: true }`. */
-function withOwn(settings: ProviderMetadata, own: ProviderMetadata): ProviderMetadata {
-  const merged = mergeOptions(settings, own);
-  return Object.fromEntries(
-    Object.entries(merged).map(([provider, options]) => {
-      const completed = Object.entries(options).map(([name, value]) => {
-        const setting = settings[provider]?.[name];
-        const isApart = isObject(setting) && isObject(value) && !Object.keys(setting).some((key) => key in value);
-        return [name, isApart ? { ...setting, ...value } : value] as const;
-      });
-      return [provider, Object.fromEntries(completed)];
-    }),
-  );
 }
 
 type Target = {

@@ -18,6 +18,10 @@ export type Converted = {
   /** Whether its author marked it for the provider's prompt cache. */
   readonly isMarked: boolean;
   readonly pictures: readonly Picture[];
+  /** Whether it has a call or a result of `find_tools`. */
+  readonly finds: boolean;
+  /** The ids, as they are sent, of the calls that the model made with its provider's own search tool. */
+  readonly searches: readonly string[];
 };
 
 export function providerCallsIn(message: Message): ProviderCalls | null {

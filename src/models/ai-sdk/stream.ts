@@ -9,8 +9,7 @@ import { base64Of } from "../../platform/bytes.js";
 import type { DeltaBody } from "../../ports/model.js";
 import { endingOf, hasCounts, usageOf } from "./ending.js";
 import { isClosed, toModelFailure } from "./failure.js";
-import { cutShort, isObject, MalformedPart } from "./part.js";
-import { ownMetadata } from "./prompt.js";
+import { cutShort, isObject, MalformedPart, ownMetadata } from "./part.js";
 
 /** Converts the parts of one attempt into deltas. */
 export type StreamReader = {

@@ -44,6 +44,8 @@ export type CompiledAgent = {
   readonly hasDeferredTools: boolean;
   /** Those that are offered while no output was cut: without the tools that read the rest of one. */
   readonly specificationsAtFirst: readonly ToolSpecification[];
+  /** Both lists for a model that takes deferred tools. They end with the deferred tools. */
+  readonly withDeferred: Pick<CompiledAgent, "specifications" | "specificationsAtFirst">;
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   /** Null: calls are not repaired. Absent: only as is built in. */
@@ -124,7 +126,7 @@ export function compileTools(
   handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
   room: SearchRoom,
-): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst" | "hasDeferredTools"> {
+): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst" | "withDeferred" | "hasDeferredTools"> {
   const own = new Map(normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]));
   const deferred = deferredAmong(own, room);
   if (deferred.size > 0) for (const one of searchToolsFor(deferred, own, room)) own.set(one.tool.name, one);
@@ -133,11 +135,18 @@ export function compileTools(
   const specificationsOf = (some: typeof own) =>
     freeze([...some.values()].filter(({ tool }) => !deferred.has(tool.name)).map((one) => one.specification));
   const specifications = specificationsOf(compiled);
-  const isSame = compiled.size === own.size;
+  const specificationsAtFirst = compiled.size === own.size ? specifications : specificationsOf(own);
+  const added = [...deferred.values()].map(({ specification }) => ({ ...specification, defer: true }) as const);
+  const all = freeze([...specifications, ...added]);
   return {
     tools: compiled,
     specifications,
-    specificationsAtFirst: isSame ? specifications : specificationsOf(own),
+    specificationsAtFirst,
+    withDeferred: {
+      specifications: all,
+      specificationsAtFirst:
+        specificationsAtFirst === specifications ? all : freeze([...specificationsAtFirst, ...added]),
+    },
     hasDeferredTools: deferred.size > 0,
   };
 }

@@ -5,6 +5,8 @@
  * 1. The list of tools that a model is offered never changes in a session. Providers keep tools at the beginning of their
  *    prompt cache, so a found tool that joined the list would be paid with the whole conversation. Its schema is in a result
  *    of `find_tools` instead.
+ *    A provider that loads tools by itself puts the found ones there, so it is sent the deferred tools, too, and they never
+ *    change either: see models/ai-sdk/deferred-tools.ts.
  * 2. A call of `call_tool` is turned into the call that it stands for before anything looks at it: see repair-call.ts.
  * 3. The session's data keeps the names that were found. After a compaction, which drops the results, a hint lists them.
  */
@@ -76,7 +78,7 @@ function findTools(
   let index: Promise<Search> | undefined;
   return {
     name: findToolsName,
-    description: `Finds tools that you can call with ${callToolName}. ${aboutTools([...deferred.keys()])} Describe what you want to do, in a few words. The result has up to ${maxResults} tools with their input schemas.`,
+    description: `Finds more tools. ${aboutTools([...deferred.keys()])} Describe what you want to do, in a few words. The result has up to ${maxResults} tools with their input schemas.`,
     input: {
       type: "object",
       properties: { query: { type: "string", description: 'For example "create an invoice".' } },
@@ -133,8 +135,8 @@ const maxGroups = 40;
 
 function shown(compiled: CompiledTool | undefined): string {
   if (compiled === undefined) return "";
-  const { name, description, inputSchema } = compiled.specification;
-  return JSON.stringify({ name, description, inputSchema });
+  const { name, description, inputSchema, inputExamples } = compiled.specification;
+  return JSON.stringify({ name, description, inputSchema, ...(inputExamples !== undefined && { inputExamples }) });
 }
 
 /** The search works without it: a session whose data is full keeps no names. */

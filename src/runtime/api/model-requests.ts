@@ -33,7 +33,8 @@ import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
  * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
- * settings, options and messages. Files in results are as a model got them that accepts files. An attempt is included
+ * settings, options and messages. Files in results are as a model got them that accepts files, and deferred tools as a model got them
+ * that takes deferred tools. An attempt is included
  * even if the process died before it sent the request. The requests of a compaction have `purpose: "compaction"`; those
  * of a compaction that a crash cut short are not in the log. The log is read while the requests are consumed.
  *

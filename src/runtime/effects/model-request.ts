@@ -38,8 +38,22 @@ function* makeRequest(effect: CallIdentity, context: EffectContext): Coroutine<M
   if (list?.type === "missing") return { ...list, message: `${list.message}: the step is prepared anew.` };
   const source = { sessionId, store: parts.store };
   const messages = yield* wait(requestMessages(transcript, list?.messages ?? null, model, source));
-  const request = requestFrom({ sessionId, effect, state, transcript, messages, texts: prompt });
+  const texts = model.takesDeferredTools === true ? prompt : { ...prompt, specifications: withoutDeferred(prompt) };
+  const request = requestFrom({ sessionId, effect, state, transcript, messages, texts });
   return { type: "request", request };
+}
+
+const listsWithoutDeferred = new WeakMap<readonly ToolSpecification[], readonly ToolSpecification[]>();
+
+/** A fallback may take over a step that was prepared for a model that takes deferred tools. Each list stays the same array. */
+function withoutDeferred({ specifications }: Prompt): readonly ToolSpecification[] {
+  let shown = listsWithoutDeferred.get(specifications);
+  if (shown === undefined) {
+    const some = specifications.filter(({ defer }) => defer !== true);
+    shown = some.length === specifications.length ? specifications : freeze(some);
+    listsWithoutDeferred.set(specifications, shown);
+  }
+  return shown;
 }
 
 /** The prompt of a step of this agent, unless a hook changes it. */
@@ -51,7 +65,7 @@ function presentPrompt(context: EffectContext): Prompt {
 
 /** Providers refuse a request that forces a tool and does not have it. */
 function isOffered(choice: ToolChoice, tools: readonly ToolSpecification[]): boolean {
-  if (typeof choice === "object") return tools.some(({ name }) => name === choice.tool);
+  if (typeof choice === "object") return tools.some(({ name, defer }) => name === choice.tool && defer !== true);
   return choice !== "required" || tools.length > 0;
 }
 

@@ -103,6 +103,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     const requests = [...requestsOf(event)];
     const recorded: Model = {
       id: event.model,
+      takesDeferredTools: model?.takesDeferredTools ?? true,
       async *stream(request, signal) {
         now = timing.startedAt + timing.durationMs;
         yield* model === undefined ? (requests.shift() ?? []) : model.stream(request, signal);

@@ -15,9 +15,11 @@ import type { EffectContext } from "./effect-context.js";
 export function offeredSpecifications(
   context: Pick<EffectContext, "parts" | "transcript" | "state">,
 ): readonly ToolSpecification[] {
-  const { specifications, specificationsAtFirst } = context.parts;
-  if (specifications === specificationsAtFirst || modelOf(context).model.cachesPrompts === true) return specifications;
-  const { transcript } = context;
+  const { parts, transcript } = context;
+  const { model } = modelOf(context);
+  const takesAll = parts.hasDeferredTools && model.takesDeferredTools === true;
+  const { specifications, specificationsAtFirst } = takesAll ? parts.withDeferred : parts;
+  if (specifications === specificationsAtFirst || model.cachesPrompts === true) return specifications;
   const seesKept = transcript.shownResults.keptSeq > 0 || trimmedMessages(transcript) !== transcript.messages;
   return seesKept ? specifications : specificationsAtFirst;
 }
