@@ -36,7 +36,7 @@ function program(name, uses = []) {
 const inspectorIsAClient = {
   name: "inspector-is-a-client",
   comment:
-    "src/inspector imports src/server/client, src/stream, types, and the few functions of the core that are named here",
+    "src/inspector imports src/server/client, src/stream, src/view, types, and the few functions of the core that are named here",
   severity: "error",
   from: { path: "^src/inspector/" },
   to: {
@@ -44,12 +44,34 @@ const inspectorIsAClient = {
     pathNot: [
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
-      "^src/stream/",
+      "^src/(stream|view)/",
       "^src/core/data/(hidden-characters|file-edit|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],
   },
 };
+
+/** The read side runs in Node and in the browser: it needs types, itself, and nothing from outside. */
+const readSide = [
+  {
+    name: "view-is-pure",
+    comment: "src/view imports types, src/stream, and freeze of the core",
+    severity: "error",
+    from: { path: "^src/view/" },
+    to: {
+      path: "^src/",
+      pathNot: ["^src/(view|stream)/", "^src/core/data/freeze[.]ts$"],
+      dependencyTypesNot: ["type-only"],
+    },
+  },
+  {
+    name: "read-side-runs-anywhere",
+    comment: "src/stream, src/view and src/server/client import no packages and no built-in modules",
+    severity: "error",
+    from: { path: "^src/(stream|view|server/client)/" },
+    to: { pathNot: "^src/" },
+  },
+];
 
 /** Nothing outside `src/<room>` imports it. */
 function top(name) {
@@ -102,6 +124,7 @@ module.exports = {
     ...rooms.map(roomRule),
     ...programs.filter(({ isPage }) => isPage !== true).map(({ room, uses }) => program(room, uses)),
     inspectorIsAClient,
+    ...readSide,
     top("cli"),
     top("inspector"),
     top("testing"),

@@ -217,9 +217,15 @@ const rooms = [
 
 /**
  * Programs on top of the package: they use public entry points only, as anybody's could, and the rooms that they name. The inspector
- * runs in a browser: of the package it has the client of streams, and types.
+ * and the view run in a browser: of the package they have types, and the modules that are named here.
  */
 const programs = [
+  {
+    room: "view",
+    about: "the fold of a session's stream: what each item changes for a front; runs in Node and in the browser",
+    uses: ["stream", "`freeze` of `core/data`"],
+    isPage: true,
+  },
   {
     room: "cli",
     about:
@@ -229,18 +235,18 @@ const programs = [
   {
     room: "protocols",
     about: "OpenTelemetry; what clients speak: the chat of the AI SDK, AG-UI, ACP, MCP",
-    uses: ["stream"],
+    uses: ["stream", "view"],
   },
   {
     room: "inspector",
     about: "the page of `pawl ui`, built by scripts/inspector.mjs",
-    uses: ["the server's client", "stream"],
+    uses: ["the server's client", "stream", "view"],
     isPage: true,
   },
   {
     room: "server",
     about: "sessions over HTTP, and a client of its streams",
-    uses: ["protocols", "platform", "stream"],
+    uses: ["protocols", "platform", "stream", "view"],
   },
   { room: "restate", about: "Restate as the dispatcher of sessions" },
 ];

@@ -7,7 +7,8 @@
 
 import type { PendingApproval, Session, StreamItem } from "../index.js";
 import { formatCursor } from "../stream/cursor.js";
-import { createMessageFlow, type FlowItem } from "./message-flow.js";
+import { createSessionView } from "../view/session-view.js";
+import { questionKey, type ViewChange } from "../view/view-change.js";
 
 /** What is read of a session. */
 export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state">;
@@ -32,8 +33,8 @@ export type Waiting = { readonly type: "waiting"; readonly approvals: readonly P
 export async function* runFlow(
   session: ReadableSession,
   { runId, after, answered = none, signal }: RunFlowOptions,
-): AsyncGenerator<FlowItem | Waiting, void, undefined> {
-  const flow = createMessageFlow();
+): AsyncGenerator<ViewChange | Waiting, void, undefined> {
+  const view = createSessionView();
   const approvals = await othersWaiting(session, answered);
   // If nothing is asked or answered behind this place, no event tells that the run waits.
   const isAsked = approvals.length === 0 || answered.size > 0 || (await asksAgain(session, runId, after));
@@ -41,7 +42,7 @@ export async function* runFlow(
   for await (const item of session.events(options)) {
     if (!isOfRun(item, runId)) continue;
     const waiting = await waitingAt(session, item, runId, answered);
-    yield* flow(item);
+    yield* view.apply(item);
     if (waiting !== null) return yield { type: "waiting", approvals: waiting };
     if (item.type === "final") return;
   }
@@ -55,17 +56,6 @@ function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
   if ("runId" in item && item.runId !== undefined) return item.runId === runId;
   return item.type === "late_result" || !("callKey" in item) || item.callKey.startsWith(`${runId}/`);
-}
-
-/** Names a question: a call, and the question of its tool. */
-export function questionKey({
-  callKey,
-  questionId = "",
-}: {
-  readonly callKey: string;
-  readonly questionId?: string | undefined;
-}): string {
-  return `${callKey}/${questionId}`;
 }
 
 /** What else waits, if questions were answered just now. */

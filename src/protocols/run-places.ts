@@ -2,7 +2,8 @@
  * Where in the log a run is to be read from, for those who post and then watch.
  */
 import { PawlError, type PendingApproval, type Session } from "../index.js";
-import { questionKey, type RunFlowOptions, type RunPlace } from "./run-flow.js";
+import { questionKey } from "../view/view-change.js";
+import type { RunFlowOptions, RunPlace } from "./run-flow.js";
 
 /** A session that is posted to, and watched. */
 export type PostedSession = Pick<

@@ -1,6 +1,7 @@
 /**
  * What a consumer sees of a run: deltas, snapshots, events, in what order, from where on, and what happens when it is slow.
  */
+
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import {
@@ -12,10 +13,10 @@ import {
   type Store,
   type StreamItem,
 } from "../../src/index.js";
-import { createMessageFlow } from "../../src/protocols/message-flow.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { createTestClock, settled } from "../../src/testing/test-clock.js";
+import { createSessionView } from "../../src/view/session-view.js";
 import { collect, createEcho, createGate, deferred, eventsOf, isEvent, ofType, typesOf } from "../support/agents.js";
 import { createMessageView } from "../support/message-view.js";
 import { bothStores, withStore } from "../support/stores.js";
@@ -182,15 +183,17 @@ describe("deltas", () => {
         { id: "c", name: "search", text: "", providerExecuted: true },
       ]);
       // A chat that joins is told of all calls, under the names that the log gives them.
-      const take = createMessageFlow();
-      const flow = items.filter((item) => item.type === "snapshot" || item.type === "delta").flatMap(take);
-      const inputs = flow.filter((item) => item.type === "input_started" || item.type === "input_added");
+      const view = createSessionView();
+      const changes = items
+        .filter((item) => item.type === "snapshot" || item.type === "delta")
+        .flatMap((item) => view.apply(item));
+      const inputs = changes.filter(({ type }) => type === "call_opened" || type === "call_changed");
       expect(inputs).toEqual([
-        { type: "input_started", callKey: "r/1/1", name: "echo" },
-        { type: "input_added", callKey: "r/1/1", text: '{"n":1}' },
-        { type: "input_started", callKey: "r/1/2", name: "echo" },
-        { type: "input_added", callKey: "r/1/2", text: '{"n":' },
-        { type: "input_added", callKey: "r/1/2", text: "2}" },
+        { type: "call_opened", callKey: "r/1/1", name: "echo", by: null },
+        { type: "call_changed", callKey: "r/1/1", by: { type: "input_grew", text: '{"n":1}' } },
+        { type: "call_opened", callKey: "r/1/2", name: "echo", by: null },
+        { type: "call_changed", callKey: "r/1/2", by: { type: "input_grew", text: '{"n":' } },
+        { type: "call_changed", callKey: "r/1/2", by: { type: "input_grew", text: "2}" } },
       ]);
     },
   );

@@ -3,8 +3,8 @@
  */
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
+import { questionKey } from "../../view/view-change.js";
 import { carryOn } from "../carry-on.js";
-import { questionKey } from "../run-flow.js";
 import { cancelTurns, type OpenSession } from "./open-session.js";
 import { type Choice, choiceOf, formOf, permissionRequest, replyOf } from "./permission.js";
 

@@ -5,12 +5,12 @@
 import type { AgentContext, SessionUpdate } from "@agentclientprotocol/sdk";
 import type { Message, PublicEvent } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { createMessageFlow } from "../message-flow.js";
+import { createSessionView } from "../../view/session-view.js";
 import { type OpenSession, tell } from "./open-session.js";
 import { updatesOf, userUpdates } from "./updates.js";
 
 export async function replaySession(open: OpenSession, client: AgentContext): Promise<void> {
-  const flow = createMessageFlow();
+  const view = createSessionView();
   const redact = open.redactStream();
   // What was a notice then is no news now.
   const updates = { ...open.updates, client: { ...open.updates.client, session: null }, contextWindow: undefined };
@@ -18,7 +18,8 @@ export async function replaySession(open: OpenSession, client: AgentContext): Pr
     for (const shown of redact(item)) {
       const event = shown as PublicEvent;
       for (const update of saidBy(event)) await tell(open, client, update);
-      for (const part of flow(event)) for (const update of updatesOf(part, updates)) await tell(open, client, update);
+      for (const change of view.apply(event))
+        for (const update of updatesOf(change, updates)) await tell(open, client, update);
       open.shown = formatCursor(event);
     }
 }

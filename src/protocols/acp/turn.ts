@@ -7,11 +7,12 @@
  */
 
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
-import { PawlError, type RunResult, type StreamItem } from "../../index.js";
+import { PawlError, type PublicEvent, type RunResult } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
+import { eventOf, questionKey } from "../../view/view-change.js";
 import { carryOn } from "../carry-on.js";
 import { redactedSession } from "../redacted-session.js";
-import { questionKey, runFlow } from "../run-flow.js";
+import { runFlow } from "../run-flow.js";
 import { presentRun } from "../run-places.js";
 import { type AskContext, askAll } from "./ask.js";
 import { cancelTurns, type OpenSession, type Turn, tell } from "./open-session.js";
@@ -104,22 +105,19 @@ async function follow(runId: string, context: AskContext): Promise<RunResult> {
         await askAll(item.approvals, answered, context);
         continue;
       }
-      if (item.type === "item") {
-        notePlace(item.item, open);
-        forgetAnswer(item.item, answered);
+      const event = eventOf(item);
+      if (event !== null) {
+        open.shown = formatCursor(event);
+        forgetAnswer(event, answered);
       }
       for (const update of updatesOf(item, open.updates)) await tell(open, client, update);
-      if (item.type === "item" && item.item.type === "final") return item.item.result;
+      if (item.type === "run_ended") return item.by.result;
     }
     if (!asks) throw new Error((await failure) ?? "The run ended without a result. Load the session again.");
   }
 }
 
-function notePlace(item: StreamItem, open: OpenSession): void {
-  if ("seq" in item) open.shown = formatCursor(item);
-}
-
 /** An answer that was taken is no longer on its way, and what is asked again was not answered. */
-function forgetAnswer(item: StreamItem, answered: Set<string>): void {
+function forgetAnswer(item: PublicEvent, answered: Set<string>): void {
   if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(questionKey(item));
 }

@@ -1,5 +1,5 @@
 /**
- * The flow of a run as the session updates of ACP.
+ * The view of a run as the session updates of ACP.
  *
  * 1. A call is named by its `callKey`. Its `tool_call` comes once, and everything else about it is an update.
  * 2. Notices and compactions are sent to an editor that shows them.
@@ -12,9 +12,9 @@ import type {
   ToolCallContent,
   ToolCallStatus,
 } from "@agentclientprotocol/sdk";
-import type { PublicEvent, ToolOutput, UserMessage } from "../../index.js";
+import type { FilePart, PublicEvent, SourcePart, ToolOutput, UserMessage } from "../../index.js";
 import type { TodoItem } from "../../tools/index.js";
-import type { FlowItem, PlainItem } from "../message-flow.js";
+import type { CallChange, Noted, ViewChange } from "../../view/view-change.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
 import { type CallView, viewOfCall } from "./call-view.js";
 import { contentOf } from "./prompt-input.js";
@@ -39,25 +39,46 @@ export function createUpdateState(fields: Omit<UpdateState, "calls" | "plans" | 
   return { ...fields, calls: new Map(), plans: new Map(), spent: { costUsd: 0 } };
 }
 
-export function updatesOf(item: FlowItem, state: UpdateState): readonly SessionUpdate[] {
+export function updatesOf(item: ViewChange, state: UpdateState): readonly SessionUpdate[] {
   switch (item.type) {
-    case "part_added": {
+    case "part_grew": {
       const sessionUpdate = item.kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
       return [{ sessionUpdate, content: { type: "text", text: item.text } }];
     }
-    case "input_started":
-      return beginCall(item.callKey, item.name, {}, state);
-    case "input_dropped":
-      return [change(item.callKey, "failed", state, "The model did not finish this call.")];
-    case "whole_part":
-      return wholePart(item.part, state);
-    case "item":
-      return plainUpdates(item.item, state);
+    case "part_whole":
+      return wholePart(item.content);
+    case "call_opened":
+      return item.by?.type === "tool_call"
+        ? wholeCall(item.callKey, item.name, item.by.input, state)
+        : beginCall(item.callKey, item.name, {}, state);
+    case "call_changed":
+      return changedCall(item.callKey, item.by, state);
+    case "call_ended": {
+      const { callKey, by } = item;
+      if (by === null) return [change(callKey, "failed", state, "The model did not finish this call.")];
+      const isError = by.isError === true;
+      return [resultOf(callKey, by.output, isError, state), ...planUpdate(callKey, isError, state)];
+    }
+    case "question_opened": {
+      const { childId, callKey, name, input } = item.question;
+      const call = childId === undefined ? [] : wholeCall(callKey, name, input, state);
+      return [...call, change(callKey, "pending", state)];
+    }
+    case "question_closed": {
+      if (item.by === null) return [];
+      const { callKey, name, input } = item.by;
+      const call = input === undefined ? [] : wholeCall(callKey, name, input, state);
+      return [...call, change(callKey, "in_progress", state)];
+    }
+    case "note":
+      return noteUpdates(item.item, state);
     case "step_started":
     case "step_ended":
     case "part_started":
     case "part_ended":
-    case "input_added":
+    case "run_started":
+    case "run_ended":
+    case "gap":
       return [];
   }
 }
@@ -128,46 +149,33 @@ function contentsOf(output: ToolOutput): ToolCallContent[] {
   return output.parts.map((part) => ({ type: "content", content: contentOf(part) }));
 }
 
-type WholePart = Extract<FlowItem, { readonly type: "whole_part" }>["part"];
+function wholePart(part: FilePart | SourcePart): readonly SessionUpdate[] {
+  if (part.type === "file") return [{ sessionUpdate: "agent_message_chunk", content: contentOf(part) }];
+  if (part.url === undefined) return [];
+  const content: ContentBlock = { type: "resource_link", name: part.title ?? part.url, uri: part.url };
+  return [{ sessionUpdate: "agent_message_chunk", content }];
+}
 
-function wholePart(part: WholePart, state: UpdateState): readonly SessionUpdate[] {
-  switch (part.type) {
+function changedCall(callKey: string, by: CallChange, state: UpdateState): readonly SessionUpdate[] {
+  switch (by.type) {
+    case "call_start":
+      return beginCall(callKey, by.name, {}, state);
     case "tool_call":
-      return wholeCall(part.toolCallId, part.name, part.input, state);
-    case "tool_result":
-      return [resultOf(part.toolCallId, part.output, part.isError === true, state)];
-    case "file":
-      return [{ sessionUpdate: "agent_message_chunk", content: contentOf(part) }];
-    case "source": {
-      if (part.url === undefined) return [];
-      const content: ContentBlock = { type: "resource_link", name: part.title ?? part.url, uri: part.url };
-      return [{ sessionUpdate: "agent_message_chunk", content }];
-    }
+      return wholeCall(callKey, by.name, by.input, state);
+    case "progress":
+      return [change(callKey, "in_progress", state, by.note)];
+    case "preliminary":
+      return [change(callKey, "in_progress", state, textOfOutput(by.output))];
+    case "input_grew":
+    case "child_started":
+    case "tool_step":
+    case "tool_failed":
+      return [];
   }
 }
 
-function plainUpdates(item: PlainItem, state: UpdateState): readonly SessionUpdate[] {
+function noteUpdates(item: Noted, state: UpdateState): readonly SessionUpdate[] {
   switch (item.type) {
-    case "call_start":
-      return beginCall(item.callKey, item.name, {}, state);
-    case "tool_call":
-      return wholeCall(item.callKey, item.name, item.input, state);
-    case "approval_requested":
-      return [
-        ...(item.childId === undefined ? [] : wholeCall(item.callKey, item.name, item.input, state)),
-        change(item.callKey, "pending", state),
-      ];
-    case "approval_answered":
-      return [
-        ...(item.input === undefined ? [] : wholeCall(item.callKey, item.name, item.input, state)),
-        change(item.callKey, "in_progress", state),
-      ];
-    case "tool_result":
-      return [resultOf(item.callKey, item.output, item.isError, state), ...planUpdate(item, state)];
-    case "progress":
-      return [change(item.callKey, "in_progress", state, item.note)];
-    case "preliminary":
-      return [change(item.callKey, "in_progress", state, textOfOutput(item.output))];
     case "step_finished":
       return usageUpdate(item, state);
     case "attempt_failed":
@@ -216,10 +224,7 @@ function planIn(name: string, input: unknown): readonly PlanEntry[] | null {
 }
 
 /** The plan holds once the call has kept it. */
-function planUpdate(
-  { callKey, isError }: Extract<PublicEvent, { readonly type: "tool_result" }>,
-  { plans }: UpdateState,
-): readonly SessionUpdate[] {
+function planUpdate(callKey: string, isError: boolean, { plans }: UpdateState): readonly SessionUpdate[] {
   const entries = plans.get(callKey);
   plans.delete(callKey);
   return entries === undefined || isError ? [] : [{ sessionUpdate: "plan", entries: [...entries] }];

@@ -7,8 +7,8 @@
  */
 
 import type { PendingApproval, PublicEvent } from "../../index.js";
+import type { CallChange, Noted, ViewChange } from "../../view/view-change.js";
 import { interruptIdOf } from "../interrupt-id.js";
-import type { FlowItem, PlainItem } from "../message-flow.js";
 import type { Waiting } from "../run-flow.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
 
@@ -25,34 +25,48 @@ export type AguiRun = {
   readonly calls: Map<string, "nothing" | "some" | "all">;
 };
 
-export function aguiEvents(item: FlowItem | Waiting, run: AguiRun): readonly AguiEvent[] {
+export function aguiEvents(item: ViewChange | Waiting, run: AguiRun): readonly AguiEvent[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "STEP_STARTED", stepName: `${item.modelCallIndex}.${item.attempt}` }];
     case "step_ended":
       return [{ type: "STEP_FINISHED", stepName: `${item.modelCallIndex}.${item.attempt}` }];
     case "part_started":
-    case "part_added":
+    case "part_grew":
     case "part_ended":
       return partEvents(item, run);
-    case "input_started":
-      return beginCall(item.callKey, item.name, run);
-    case "input_added":
-      return addInput(item.callKey, item.text, run);
-    case "input_dropped":
-      return [...endInput(item.callKey, run), result(item.callKey, "The model did not finish this call.")];
-    case "whole_part":
-      return wholePart(item.part, run);
+    case "part_whole":
+      return [custom(item.content.type, item.content)];
+    case "call_opened":
+      return item.by?.type === "tool_call"
+        ? wholeCall(item.callKey, item.name, item.by.input, run)
+        : beginCall(item.callKey, item.name, run);
+    case "call_changed":
+      return changedCall(item.callKey, item.by, run);
+    case "call_ended": {
+      const content = item.by === null ? "The model did not finish this call." : textOfOutput(item.by.output);
+      return [...endInput(item.callKey, run), result(item.callKey, content)];
+    }
+    case "question_opened": {
+      const { childId, callKey, name, input } = item.question;
+      return childId === undefined ? [] : wholeCall(callKey, name, input, run);
+    }
+    case "run_ended":
+      return [...openInputs(run), ...finalEvents(item.by, run)];
     case "waiting":
       return [...openInputs(run), finished(run, { type: "interrupt", interrupts: item.approvals.map(interruptOf) })];
-    case "item":
-      return plainEvents(item.item, run);
+    case "note":
+      return noteEvents(item.item);
+    case "question_closed":
+    case "run_started":
+    case "gap":
+      return [];
   }
 }
 
-type PartItem = Extract<FlowItem, { readonly type: "part_started" | "part_added" | "part_ended" }>;
+type PartChange = Extract<ViewChange, { readonly type: "part_started" | "part_grew" | "part_ended" }>;
 
-function partEvents(item: PartItem, { messagesOf }: AguiRun): readonly AguiEvent[] {
+function partEvents(item: PartChange, { messagesOf }: AguiRun): readonly AguiEvent[] {
   const messageId = `${messagesOf}/${item.part}`;
   const isText = item.kind === "text";
   switch (item.type) {
@@ -63,7 +77,7 @@ function partEvents(item: PartItem, { messagesOf }: AguiRun): readonly AguiEvent
             { type: "REASONING_START", messageId },
             { type: "REASONING_MESSAGE_START", messageId, role: "reasoning" },
           ];
-    case "part_added":
+    case "part_grew":
       return [{ type: isText ? "TEXT_MESSAGE_CONTENT" : "REASONING_MESSAGE_CONTENT", messageId, delta: item.text }];
     case "part_ended":
       return isText
@@ -105,35 +119,27 @@ function result(toolCallId: string, content: string): AguiEvent {
   return { type: "TOOL_CALL_RESULT", messageId: `${toolCallId}/result`, toolCallId, content, role: "tool" };
 }
 
-function wholePart(
-  part: Extract<FlowItem, { readonly type: "whole_part" }>["part"],
-  run: AguiRun,
-): readonly AguiEvent[] {
-  switch (part.type) {
+function changedCall(callKey: string, change: CallChange, run: AguiRun): readonly AguiEvent[] {
+  switch (change.type) {
+    case "input_grew":
+      return addInput(callKey, change.text, run);
+    case "call_start":
+      return beginCall(callKey, change.name, run);
     case "tool_call":
-      return wholeCall(part.toolCallId, part.name, part.input, run);
-    case "tool_result":
-      return [result(part.toolCallId, textOfOutput(part.output))];
-    case "file":
-    case "source":
-      return [{ type: "CUSTOM", name: `pawl.${part.type}`, value: part }];
+      return wholeCall(callKey, change.name, change.input, run);
+    case "preliminary":
+      return [custom("preliminary", { callKey, output: shownOutput(change.output) })];
+    case "progress":
+      return [custom("progress", { callKey, note: change.note })];
+    case "child_started":
+    case "tool_step":
+    case "tool_failed":
+      return [];
   }
 }
 
-function plainEvents(item: PlainItem, run: AguiRun): readonly AguiEvent[] {
+function noteEvents(item: Noted): readonly AguiEvent[] {
   switch (item.type) {
-    case "call_start":
-      return beginCall(item.callKey, item.name, run);
-    case "tool_call":
-      return wholeCall(item.callKey, item.name, item.input, run);
-    case "approval_requested":
-      return item.childId === undefined ? [] : wholeCall(item.callKey, item.name, item.input, run);
-    case "tool_result":
-      return [...endInput(item.callKey, run), result(item.callKey, textOfOutput(item.output))];
-    case "preliminary":
-      return [custom("preliminary", { callKey: item.callKey, output: shownOutput(item.output) })];
-    case "progress":
-      return [custom("progress", { callKey: item.callKey, note: item.note })];
     case "attempt_failed":
       return [custom("attempt_failed", { next: item.next, retryInMs: item.retryInMs, message: item.failure.message })];
     case "restarted":
@@ -144,8 +150,6 @@ function plainEvents(item: PlainItem, run: AguiRun): readonly AguiEvent[] {
       const content = { tokensBefore: item.tokensBefore, tokensAfter: item.tokensAfter };
       return [{ type: "ACTIVITY_SNAPSHOT", messageId: `compacted/${item.seq}`, activityType: "COMPACTED", content }];
     }
-    case "final":
-      return [...openInputs(run), ...finalEvents(item, run)];
     default:
       // Every other event is for other readers: the trace, the log, a page of one's own.
       return [];

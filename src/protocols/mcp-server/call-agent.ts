@@ -6,9 +6,10 @@
  */
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
+import { questionKey } from "../../view/view-change.js";
 import { interruptIdOf } from "../interrupt-id.js";
 import { redactedSession } from "../redacted-session.js";
-import { questionKey, runFlow } from "../run-flow.js";
+import { runFlow } from "../run-flow.js";
 import { sendRun } from "../run-places.js";
 import type { CalledSession, McpHost } from "./host.js";
 import { createProgress } from "./progress.js";
@@ -79,7 +80,7 @@ async function follow(
     for await (const item of runFlow(shown, { ...place, answered, signal: stop.signal })) {
       if (item.type === "waiting") return await asks(call, place.runId, item.approvals);
       await progress(item);
-      if (item.type === "item" && item.item.type === "final") return resultOf(item.item.result, call);
+      if (item.type === "run_ended") return resultOf(item.by.result, call);
     }
   } finally {
     host.leaving?.signal.removeEventListener("abort", leave);

@@ -2,12 +2,12 @@
  * Tells an MCP client how a run goes on, if the client asked for progress.
  */
 import type { ServerContext } from "@modelcontextprotocol/server";
+import type { ViewChange } from "../../view/view-change.js";
 import { viewOfCall } from "../acp/call-view.js";
-import type { FlowItem } from "../message-flow.js";
 
 const longestMessage = 500;
 
-export function createProgress({ mcpReq }: ServerContext): (item: FlowItem) => Promise<void> {
+export function createProgress({ mcpReq }: ServerContext): (change: ViewChange) => Promise<void> {
   const { progressToken } = mcpReq._meta ?? {};
   if (progressToken === undefined) return async () => {};
   let progress = 0;
@@ -19,14 +19,14 @@ export function createProgress({ mcpReq }: ServerContext): (item: FlowItem) => P
     await mcpReq.notify({ method: "notifications/progress", params });
   }
 
-  return async (item) => {
-    if (item.type === "part_started") text = "";
-    if (item.type === "part_added" && text.length < longestMessage) text += item.text;
-    if (item.type === "part_ended" && item.kind === "text" && text !== "") await tell(text);
-    if (item.type !== "item") return;
-    const { item: event } = item;
-    if (event.type === "tool_call") await tell(viewOfCall(event.name, event.input, "").title);
-    if (event.type === "progress") await tell(event.note);
-    if (event.type === "attempt_failed") await tell(`The model failed: ${event.failure.message}`);
+  return async (change) => {
+    if (change.type === "part_started") text = "";
+    if (change.type === "part_grew" && text.length < longestMessage) text += change.text;
+    if (change.type === "part_ended" && change.kind === "text" && text !== "") await tell(text);
+    if (change.type === "note" && change.item.type === "attempt_failed")
+      await tell(`The model failed: ${change.item.failure.message}`);
+    if (change.type !== "call_changed") return;
+    if (change.by.type === "tool_call") await tell(viewOfCall(change.by.name, change.by.input, "").title);
+    if (change.by.type === "progress") await tell(change.by.note);
   };
 }

@@ -3,7 +3,7 @@
  * only the last one counts.
  */
 import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
-import { questionKey } from "../run-flow.js";
+import { questionKey } from "../../view/view-change.js";
 import { createKnown, type Known, type QuestionData } from "./chunks.js";
 
 /** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */

@@ -5,7 +5,7 @@
  * 2. An answer counts for the input that the person saw.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { questionKey } from "../run-flow.js";
+import { questionKey } from "../../view/view-change.js";
 import { answerRun, type PostedSession, placeOfRun, sendRun } from "../run-places.js";
 import { type ChatAnswer, type ChatBody, chatRequest, type OwnAnswer } from "./chat-request.js";
 import type { Known, UiChunk } from "./chunks.js";

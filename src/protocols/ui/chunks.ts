@@ -5,9 +5,9 @@
  * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
  * 3. The tools are dynamic ones: the page knows them by name, not by type.
  */
-import type { PendingApproval, PublicEvent, StreamItem } from "../../index.js";
-import type { FlowItem, PlainItem } from "../message-flow.js";
-import { questionKey, type Waiting } from "../run-flow.js";
+import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart } from "../../index.js";
+import { type CallChange, type Noted, questionKey, type ViewChange } from "../../view/view-change.js";
+import type { Waiting } from "../run-flow.js";
 import { shownOutput, textOfOutput } from "../shown-output.js";
 
 /** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
@@ -114,7 +114,7 @@ export function createKnown(): Known {
   return { calls: new Set(), questions: new Map(), inputs: new Map() };
 }
 
-export function chunksOf(item: FlowItem | Waiting, known: Known): readonly UiChunk[] {
+export function chunksOf(item: ViewChange | Waiting, known: Known): readonly UiChunk[] {
   switch (item.type) {
     case "step_started":
       return [{ type: "start-step" }];
@@ -122,22 +122,31 @@ export function chunksOf(item: FlowItem | Waiting, known: Known): readonly UiChu
       return [{ type: "finish-step" }];
     case "part_started":
       return [{ type: `${item.kind}-start`, id: item.part }];
-    case "part_added":
+    case "part_grew":
       return [{ type: `${item.kind}-delta`, id: item.part, delta: item.text }];
     case "part_ended":
       return [{ type: `${item.kind}-end`, id: item.part }];
-    case "input_started":
-      return begunCall(item.callKey, item.name, known);
-    case "input_added":
-      return [{ type: "tool-input-delta", toolCallId: item.callKey, inputTextDelta: item.text }];
-    case "input_dropped":
-      return [failedCall(item.callKey, "The model did not finish this call.")];
-    case "whole_part":
-      return wholePart(item.part);
+    case "part_whole":
+      return item.content.type === "file" ? [fileChunk(item.content)] : sourceChunks(item.content);
+    case "call_opened":
+      return item.by?.type === "tool_call" ? providersCall(item.by) : begunCall(item.callKey, item.name, known);
+    case "call_changed":
+      return changedCall(item.callKey, item.by, known);
+    case "call_ended":
+      return endedCall(item, known);
+    case "question_opened":
+      return questionChunks(item.question, known);
+    case "question_closed":
+      return item.by === null ? [] : answeredChunks(item.by, known);
+    case "run_ended":
+      return finalChunks(item.by);
     case "waiting":
       return [{ type: "finish", finishReason: "tool-calls" }];
-    case "item":
-      return plainChunks(item.item, known);
+    case "note":
+      return noteChunks(item.item);
+    case "run_started":
+    case "gap":
+      return [];
   }
 }
 
@@ -151,35 +160,51 @@ function failedCall(toolCallId: string, errorText: string): UiChunk {
   return { type: "tool-output-error", toolCallId, errorText, dynamic: true };
 }
 
-function wholePart(part: Extract<FlowItem, { readonly type: "whole_part" }>["part"]): readonly UiChunk[] {
-  switch (part.type) {
-    case "file":
-      return [{ type: "file", mediaType: part.mediaType, url: urlOf(part.mediaType, part.data) }];
-    case "source":
-      return sourceChunks(part);
-    case "tool_call": {
-      const { toolCallId, name: toolName, input } = part;
-      return [
-        { type: "tool-input-start", toolCallId, toolName, dynamic: true },
-        { type: "tool-input-available", toolCallId, toolName, input, dynamic: true, providerExecuted: true },
-      ];
+function changedCall(callKey: string, change: CallChange, known: Known): readonly UiChunk[] {
+  switch (change.type) {
+    case "input_grew":
+      return [{ type: "tool-input-delta", toolCallId: callKey, inputTextDelta: change.text }];
+    case "call_start":
+      return begunCall(callKey, change.name, known);
+    case "tool_call":
+      return availableCall(change, known);
+    case "preliminary": {
+      const output = shownOutput(change.output);
+      return [{ type: "tool-output-available", toolCallId: callKey, output, dynamic: true, preliminary: true }];
     }
-    case "tool_result": {
-      const { toolCallId, output, isError } = part;
-      if (isError === true) return [failedCall(toolCallId, textOfOutput(output))];
-      const given = { type: "tool-output-available", toolCallId, output: shownOutput(output), dynamic: true } as const;
-      return [{ ...given, providerExecuted: true }];
-    }
+    case "progress":
+      return [dataChunk("progress", { callKey, note: change.note }, true)];
+    case "child_started":
+    case "tool_step":
+    case "tool_failed":
+      return [];
   }
 }
 
-function urlOf(mediaType: string, data: string): string {
-  return /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
+function endedCall(
+  { callKey, name, by }: Extract<ViewChange, { readonly type: "call_ended" }>,
+  known: Known,
+): readonly UiChunk[] {
+  if (by === null) return [failedCall(callKey, "The model did not finish this call.")];
+  if ("seq" in by) return [...begunCall(callKey, name, known), resultChunk(by)];
+  if (by.isError === true) return [failedCall(callKey, textOfOutput(by.output))];
+  const given = { type: "tool-output-available", toolCallId: callKey, output: shownOutput(by.output) } as const;
+  return [{ ...given, dynamic: true, providerExecuted: true }];
 }
 
-type Source = Extract<Extract<FlowItem, { readonly type: "whole_part" }>["part"], { readonly type: "source" }>;
+function providersCall({ toolCallId, name: toolName, input }: ToolCallPart): readonly UiChunk[] {
+  return [
+    { type: "tool-input-start", toolCallId, toolName, dynamic: true },
+    { type: "tool-input-available", toolCallId, toolName, input, dynamic: true, providerExecuted: true },
+  ];
+}
 
-function sourceChunks({ id: sourceId, url, title, filename, mediaType }: Source): readonly UiChunk[] {
+function fileChunk({ mediaType, data }: FilePart): UiChunk {
+  const url = /^(?:https?|data):/.test(data) ? data : `data:${mediaType};base64,${data}`;
+  return { type: "file", mediaType, url };
+}
+
+function sourceChunks({ id: sourceId, url, title, filename, mediaType }: SourcePart): readonly UiChunk[] {
   const named = title === undefined ? {} : { title };
   if (url !== undefined) return [{ type: "source-url", sourceId, url, ...named }];
   const file = filename === undefined ? {} : { filename };
@@ -189,30 +214,8 @@ function sourceChunks({ id: sourceId, url, title, filename, mediaType }: Source)
   ];
 }
 
-function plainChunks(item: PlainItem, known: Known): readonly UiChunk[] {
+function noteChunks(item: Noted): readonly UiChunk[] {
   switch (item.type) {
-    case "call_start":
-      return begunCall(item.callKey, item.name, known);
-    case "tool_call":
-      return availableCall(item, known);
-    case "approval_requested":
-      return questionChunks(item, known);
-    case "approval_answered":
-      return answeredChunks(item, known);
-    case "tool_result":
-      return [...begunCall(item.callKey, item.name, known), resultChunk(item)];
-    case "preliminary":
-      return [
-        {
-          type: "tool-output-available",
-          toolCallId: item.callKey,
-          output: shownOutput(item.output),
-          dynamic: true,
-          preliminary: true,
-        },
-      ];
-    case "progress":
-      return [dataChunk("progress", { callKey: item.callKey, note: item.note }, true)];
     case "attempt_failed": {
       const { modelCallIndex, attempt, next, retryInMs } = item;
       const message = item.failure.message;
@@ -226,8 +229,6 @@ function plainChunks(item: PlainItem, known: Known): readonly UiChunk[] {
       return [dataChunk("handoff", { from: item.from, to: item.to })];
     case "steered":
       return item.source === "user" ? [dataChunk("steered", { input: item.input })] : [];
-    case "final":
-      return finalChunks(item);
     default:
       // Every other event is for other readers: the trace, the log, a page of one's own.
       return [];
@@ -297,7 +298,7 @@ export function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_r
   return { type: "tool-output-available", toolCallId, output: shownOutput(output), dynamic: true };
 }
 
-function finalChunks({ result }: Extract<StreamItem, { readonly type: "final" }>): readonly UiChunk[] {
+function finalChunks({ result }: Extract<PublicEvent, { readonly type: "final" }>): readonly UiChunk[] {
   const { status, usage, steps, sessionId } = result;
   const reason = "reason" in result ? { reason: result.reason } : {};
   const error = result.status === "failed" ? { error: result.error?.message ?? result.text } : {};

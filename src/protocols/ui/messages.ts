@@ -4,7 +4,7 @@
  * 1. A message has the parts that the chunks of its run make, so a page that loads it and one that watched it show the same.
  */
 import type { PublicEvent } from "../../index.js";
-import { createMessageFlow } from "../message-flow.js";
+import { createSessionView } from "../../view/session-view.js";
 import type { ReadableSession } from "../run-flow.js";
 import { chunksOf, createKnown, type DataChunk, type RunMetadata, type UiChunk } from "./chunks.js";
 import { messageIdOf } from "./run-chunks.js";
@@ -53,7 +53,7 @@ function userPart(part: UserPart): UiPart {
 }
 
 function assistantMessage(id: string, sessionId: string) {
-  const flow = createMessageFlow();
+  const view = createSessionView();
   const known = createKnown();
   const parts: { [key: string]: unknown; type: string }[] = [];
   const open = new Map<string, { text: string; type: string }>();
@@ -129,7 +129,7 @@ function assistantMessage(id: string, sessionId: string) {
   return {
     id,
     take: (event: PublicEvent) => {
-      for (const item of flow(event)) for (const chunk of chunksOf(item, known)) apply(chunk);
+      for (const change of view.apply(event)) for (const chunk of chunksOf(change, known)) apply(chunk);
       if (event.type === "approval_answered") deniedApproval(byCall.get(event.callKey), event);
     },
     message: (): UiMessage => ({ id: messageIdOf(id), role: "assistant", metadata, parts }),

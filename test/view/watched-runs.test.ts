@@ -1,44 +1,20 @@
 /**
- * The stream of a session as parts that begin, grow and end: what all chat protocols are made of.
+ * The view of runs that an agent carries out: what all chat protocols are made of.
  */
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type StreamItem } from "../../src/index.js";
-import { createMessageFlow, type FlowItem } from "../../src/protocols/message-flow.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
+import { createSessionView } from "../../src/view/session-view.js";
+import type { ViewChange } from "../../src/view/view-change.js";
 import { createEcho, deferred } from "../support/agents.js";
+import { partsOf } from "./parts.js";
 
 const ids = { sessionId: "s", runId: "r" } as const;
 
-/** Checks the grammar of a flow, and gives the text of each part. */
-function partsOf(flow: readonly FlowItem[]): ReadonlyMap<string, string> {
-  const texts = new Map<string, string>();
-  const open = new Set<string>();
-  let steps = 0;
-  for (const item of flow) {
-    if (item.type === "step_started") steps += 1;
-    if (item.type === "step_ended") {
-      steps -= 1;
-      expect(open.size).toBe(0);
-    }
-    expect(steps === 0 || steps === 1).toBe(true);
-    if (item.type === "part_started") {
-      expect(texts.has(item.part)).toBe(false);
-      expect(steps).toBe(1);
-      texts.set(item.part, "");
-      open.add(item.part);
-    } else if (item.type === "part_added") {
-      expect(open.has(item.part)).toBe(true);
-      texts.set(item.part, `${texts.get(item.part)}${item.text}`);
-    } else if (item.type === "part_ended") expect(open.delete(item.part)).toBe(true);
-  }
-  expect(steps).toBe(0);
-  return texts;
-}
-
-function flowOf(items: readonly StreamItem[]): readonly FlowItem[] {
-  const take = createMessageFlow();
-  return items.flatMap(take);
+function fold(items: readonly StreamItem[]): readonly ViewChange[] {
+  const view = createSessionView();
+  return items.flatMap((item) => view.apply(item));
 }
 
 test("a run that is watched and one that is read from its log have the same parts", async () => {
@@ -62,22 +38,24 @@ test("a run that is watched and one that is read from its log have the same part
     items.push(item);
     if (item.type === "attempt_failed") void clock.advance(60_000);
   }
-  const live = flowOf(items);
+  const live = fold(items);
   const logged: StreamItem[] = [];
   for await (const item of agent.session("s").events({ follow: false })) logged.push(item);
 
   const watched = partsOf(live);
-  const read = partsOf(flowOf(logged));
+  const read = partsOf(fold(logged));
   expect([...read.values()]).toEqual(["Think first.", "I look it up.", "It is done."]);
   // The failed attempt was seen by whoever watched it.
   expect([...watched.values()]).toEqual(["Think first.", "I look it up.", "This attempt will fail", "It is done."]);
   for (const [part, text] of read) expect(watched.get(part)).toBe(text);
-  const inputs = live.filter((item) => item.type === "input_started" || item.type === "input_added");
-  expect(inputs).toMatchObject([
-    { callKey: "r/1/1", name: "echo" },
-    ...inputs.slice(1).map(() => ({ callKey: "r/1/1" })),
-  ]);
-  expect(live.some((item) => item.type === "input_dropped")).toBe(false);
+  const written = live.filter(({ type }) => type === "call_opened" || type === "call_changed");
+  expect(written[0]).toMatchObject({ type: "call_opened", callKey: "r/1/1", name: "echo", by: null });
+  const input = written.flatMap((change) =>
+    change.type === "call_changed" && change.by.type === "input_grew" ? [change.by.text] : [],
+  );
+  expect(input.join("")).toBe('{"a":1}');
+  for (const change of written) expect(change).toMatchObject({ callKey: "r/1/1" });
+  expect(live.filter(({ type }) => type === "call_ended")).toMatchObject([{ by: { type: "tool_result" } }]);
 });
 
 test("who joins at any delta gets the parts whole, under the same names", async () => {
@@ -121,9 +99,29 @@ test("who joins at any delta gets the parts whole, under the same names", async 
       if (item.type === "final") break;
     }
     await watching;
-    const first = partsOf(flowOf(whole));
-    const second = partsOf(flowOf(late));
+    const first = partsOf(fold(whole));
+    const second = partsOf(fold(late));
     for (const [part, text] of first) if (text !== "") expect(second.get(part)).toBe(text);
     expect([...second.values()].join("")).toBe("HmOne two. Three.");
   }
+});
+
+test("an answer that an abort cuts off is one part with one text, live and in the log", async () => {
+  const stuck = deferred();
+  async function* cut() {
+    yield { kind: "text-start", id: "1" } as const;
+    yield { kind: "text-delta", id: "1", text: "I will look at" } as const;
+    await stuck.promise;
+  }
+  const agent = createAgent({ model: createScriptedModel([{ deltas: cut() }]), store: createMemoryStore() });
+  const items: StreamItem[] = [];
+  for await (const item of agent.runStream("Go", ids)) {
+    items.push(item);
+    if (item.type === "delta" && item.delta.kind === "text-delta") await agent.session("s").abort();
+  }
+  stuck.resolve();
+  expect([...partsOf(fold(items))]).toEqual([["r/1.1.1", "I will look at"]]);
+  const logged: StreamItem[] = [];
+  for await (const item of agent.session("s").events({ follow: false })) logged.push(item);
+  expect([...partsOf(fold(logged))]).toEqual([["r/1.1.1", "I will look at"]]);
 });

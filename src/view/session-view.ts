@@ -1,0 +1,232 @@
+/**
+ * The fold of a session's stream: what each item changes, and what is there now. Every front is a map from these changes.
+ *
+ * 1. An event of the log counts once, by its cursor. `apply` gives [] exactly if an item is late: its event was applied, its
+ *    attempt is over, or its deltas are included.
+ * 2. One message is streamed at a time: see streamed-message.ts. A later attempt, its event or the end of its run ends it.
+ * 3. A view that misses live items, or gets none, ends where one that got them all does: the log has everything that stays.
+ * 4. The same step gives its parts and calls the same names, whether it is watched, joined in the middle, or read from the
+ *    log. Only parts that a model starts and leaves empty count live and are not in the log.
+ * 5. It keeps nothing of the past: the message that is streamed, the open calls and questions of the present run, the last
+ *    cursor. A run has as many calls and questions at once as the log's rules allow.
+ * 6. It is pure, and what it hands out is frozen.
+ */
+import { freeze } from "../core/data/freeze.js";
+import type { Json, PublicEvent, RunResult, Snapshot, StreamItem } from "../index.js";
+import { beginning, type Cursor, cursorAfter, isAfter } from "../stream/cursor.js";
+import {
+  beginMessage,
+  type StreamedMessage,
+  settle,
+  snapshotOf,
+  takeDelta,
+  takeMessage,
+  takeSnapshot,
+} from "./streamed-message.js";
+import {
+  type Attempt,
+  isEarlierAttempt,
+  isSameAttempt,
+  type Question,
+  questionKey,
+  type ViewChange,
+} from "./view-change.js";
+
+export type SessionSnapshot = {
+  /** The cursor after the last event; where the view was begun if there is none. */
+  readonly cursor: Cursor;
+  /** The last run. `result` is null until it has ended. */
+  readonly run: { readonly runId: string; readonly result: RunResult | null } | null;
+  /** The message that is being streamed; null if there is none, or if deltas of it are missing. */
+  readonly streamed: Snapshot | null;
+  /** The calls that have no result yet, in their order. `input` is there once the call is decided. */
+  readonly calls: readonly { readonly callKey: string; readonly name: string; readonly input?: Json }[];
+  /** What waits for an answer. */
+  readonly questions: readonly Question[];
+};
+
+export type SessionView = {
+  /** Takes the next item. */
+  readonly apply: (item: StreamItem) => readonly ViewChange[];
+  readonly snapshot: () => SessionSnapshot;
+};
+
+type Live = Exclude<StreamItem, PublicEvent>;
+
+type OfRun = Extract<PublicEvent, { readonly type: "run_started" | "final" }>;
+
+type Calls = Map<string, { readonly name: string; readonly input?: Json }>;
+
+/** @param after the cursor that the items come after */
+export function createSessionView(after: Cursor = beginning): SessionView {
+  let cursor = after;
+  let run: SessionSnapshot["run"] = null;
+  let message: StreamedMessage | null = null;
+  /** The last attempt whose message has ended. */
+  let over: Attempt | null = null;
+  const calls: Calls = new Map();
+  const questions = new Map<string, Question>();
+
+  function endStep(changes: ViewChange[]): void {
+    if (message === null) return;
+    settle(message, changes);
+    const { runId, modelCallIndex, attempt } = message;
+    if (message.isStarted) changes.push({ type: "step_ended", runId, modelCallIndex, attempt });
+    message = null;
+  }
+
+  function messageOf(attempt: Attempt, changes: ViewChange[]): StreamedMessage {
+    if (message !== null && isSameAttempt(message, attempt)) return message;
+    endStep(changes);
+    message = beginMessage(attempt);
+    return message;
+  }
+
+  function isLate(attempt: Attempt): boolean {
+    if (over !== null && (isSameAttempt(attempt, over) || isEarlierAttempt(attempt, over))) return true;
+    return message !== null && isEarlierAttempt(attempt, message);
+  }
+
+  function applyLive(item: Live, changes: ViewChange[]): void {
+    switch (item.type) {
+      case "delta": {
+        const { delta, n = 1 } = item;
+        if (isLate(delta)) return;
+        const taken = takeDelta(messageOf(delta, changes), delta, n, changes);
+        if (taken === "gap") changes.push({ type: "gap" });
+        if (taken === "applied" && changes.length === 0) changes.push({ type: "note", item });
+        return;
+      }
+      case "snapshot":
+        if (isLate(item)) return;
+        if (takeSnapshot(messageOf(item, changes), item, changes) && changes.length === 0)
+          changes.push({ type: "note", item });
+        return;
+      case "lagged":
+        // A snapshot follows, if a message is still being streamed by then.
+        if (message?.state === "growing") message.state = "broken";
+        changes.push({ type: "note", item });
+        return;
+      case "partial_output":
+        if (!isLate(item)) changes.push({ type: "note", item });
+        return;
+      case "progress":
+      case "preliminary":
+        changes.push({ type: "call_changed", callKey: item.callKey, by: item });
+    }
+  }
+
+  function closeQuestions(changes: ViewChange[], isClosed: (question: Question, key: string) => boolean): void {
+    for (const [key, question] of questions) {
+      if (!isClosed(question, key)) continue;
+      questions.delete(key);
+      const { callKey, questionId } = question;
+      changes.push({ type: "question_closed", callKey, questionId, by: null });
+    }
+  }
+
+  function applyRun(event: OfRun, changes: ViewChange[]): void {
+    if (event.type === "final" && message?.runId === event.runId) over = message;
+    endStep(changes);
+    closeQuestions(changes, () => true);
+    calls.clear();
+    run = { runId: event.runId, result: event.type === "final" ? event.result : null };
+    changes.push(event.type === "final" ? { type: "run_ended", by: event } : { type: "run_started", by: event });
+  }
+
+  /** What the event does to the message that is streamed. */
+  function applyMessage(event: PublicEvent, changes: ViewChange[]): void {
+    switch (event.type) {
+      case "message":
+        takeMessage(messageOf(event, changes), event.message, changes);
+        over = event;
+        return;
+      case "attempt_withdrawn":
+        if (message !== null && isSameAttempt(message, event)) settle(message, changes);
+        over = event;
+        return;
+      case "attempt_failed":
+        // The text of an attempt that an abort or a limit has cut off stays: its message follows, or the end of the run.
+        if (event.next === "give_up") return;
+        endStep(changes);
+        over = event;
+        return;
+      case "restarted":
+      case "suspended":
+        endStep(changes);
+        return;
+      default:
+        return;
+    }
+  }
+
+  function applyEvent(event: PublicEvent, changes: ViewChange[]): void {
+    if (!isAfter(event, cursor)) return;
+    cursor = cursorAfter(event);
+    switch (event.type) {
+      case "run_started":
+      case "final":
+        applyRun(event, changes);
+        return;
+      case "call_start": {
+        const { callKey, name } = event;
+        if (calls.has(callKey)) changes.push({ type: "call_changed", callKey, by: event });
+        else changes.push({ type: "call_opened", callKey, name, by: event });
+        return;
+      }
+      case "tool_call":
+        calls.set(event.callKey, { name: event.name, input: event.input });
+        changes.push({ type: "call_changed", callKey: event.callKey, by: event });
+        return;
+      case "child_started":
+      case "tool_step":
+      case "tool_failed":
+        changes.push({ type: "call_changed", callKey: event.callKey, by: event });
+        return;
+      case "tool_result":
+        closeQuestions(changes, ({ callKey }) => callKey === event.callKey);
+        changes.push({ type: "call_ended", callKey: event.callKey, name: event.name, by: event });
+        return;
+      case "approval_requested":
+        questions.set(questionKey(event), event);
+        changes.push({ type: "question_opened", question: event });
+        return;
+      case "approval_answered": {
+        const { callKey, questionId } = event;
+        questions.delete(questionKey(event));
+        changes.push({ type: "question_closed", callKey, questionId, by: event });
+        return;
+      }
+      case "suspended": {
+        const waiting = new Set(event.approvals.map(questionKey));
+        closeQuestions(changes, (_, key) => !waiting.has(key));
+        break;
+      }
+      default:
+        break;
+    }
+    applyMessage(event, changes);
+    changes.push({ type: "note", item: event });
+  }
+
+  /** Calls open and end in events and in the message that is streamed. */
+  function track(change: ViewChange): void {
+    if (change.type === "call_opened") calls.set(change.callKey, { name: change.name });
+    else if (change.type === "call_ended") calls.delete(change.callKey);
+  }
+
+  return {
+    apply(item) {
+      const changes: ViewChange[] = [];
+      if ("seq" in item) applyEvent(item, changes);
+      else applyLive(item, changes);
+      for (const change of changes) track(Object.freeze(change));
+      return Object.freeze(changes);
+    },
+    snapshot() {
+      const open = [...calls].map(([callKey, call]) => ({ callKey, ...call }));
+      const streamed = message === null ? null : snapshotOf(message);
+      return freeze({ cursor, run, streamed, calls: open, questions: [...questions.values()] });
+    },
+  };
+}

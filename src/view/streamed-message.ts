@@ -1,0 +1,335 @@
+/**
+ * The message of one attempt while it is streamed: its parts, and the calls that the model is writing.
+ *
+ * 1. Deltas have numbers without gaps. A delta that does not continue the message is not applied, and neither is anything
+ *    after it, until a snapshot of the attempt fills the gap. So the text is always a prefix of the whole text.
+ * 2. A part starts once, grows, and ends once. In the end its text is that of the log: the message brings what no delta has.
+ * 3. A call has the key that its events will have: the position among the calls that Pawl runs.
+ * 4. When the message is settled, nothing of it is kept but the attempt.
+ */
+import type {
+  AssistantMessage,
+  AssistantPart,
+  MessageDelta,
+  ProviderMetadata,
+  Snapshot,
+  ToolCallPart,
+} from "../index.js";
+import type { Attempt, TextKind, ViewChange } from "./view-change.js";
+
+type Text = {
+  readonly kind: TextKind;
+  readonly name: string;
+  readonly metadata: { readonly providerMetadata?: ProviderMetadata };
+  text: string;
+  isOpen: boolean;
+};
+
+type Part = Text | { readonly kind: "whole"; readonly content: AssistantPart };
+
+/** The arguments of a call. `callKey` is null for a call that the provider runs. */
+type Input = { readonly callKey: string | null; readonly name: string; text: string; isWhole: boolean };
+
+export type StreamedMessage = Attempt & {
+  /** The number of the last delta that it includes. */
+  deltaSeq: number;
+  state: "growing" | "broken" | "settled";
+  /** Whether it has been shown as a step. */
+  isStarted: boolean;
+  parts: Part[];
+  /** The parts that may grow, by kind and by the id that the deltas name. */
+  readonly open: Map<string, Text>;
+  /** By the id that the deltas name. */
+  readonly inputs: Map<string, Input>;
+  texts: number;
+  calls: number;
+};
+
+export function beginMessage({ runId, modelCallIndex, attempt }: Attempt): StreamedMessage {
+  const counts = { deltaSeq: 0, texts: 0, calls: 0 };
+  const contents = { parts: [], open: new Map(), inputs: new Map() };
+  return { runId, modelCallIndex, attempt, state: "growing", isStarted: false, ...counts, ...contents };
+}
+
+/** The message so far, as a snapshot has it; null if it is not known. */
+export function snapshotOf(message: StreamedMessage): Snapshot | null {
+  if (message.state !== "growing") return null;
+  const { runId, modelCallIndex, attempt, deltaSeq, parts, open, inputs } = message;
+  return {
+    type: "snapshot",
+    ...{ runId, modelCallIndex, attempt, deltaSeq },
+    message: { role: "assistant", parts: parts.map(partOf) },
+    open: [...open].map(([key, part]) => ({
+      id: key.slice(part.kind.length + 1),
+      type: part.kind,
+      index: parts.indexOf(part),
+    })),
+    inputs: [...inputs].flatMap(([id, { callKey, name, text, isWhole }]) =>
+      isWhole ? [] : [{ id, name, text, ...(callKey === null ? { providerExecuted: true } : {}) }],
+    ),
+  };
+}
+
+function partOf(part: Part): AssistantPart {
+  return part.kind === "whole" ? part.content : { type: part.kind, text: part.text, ...part.metadata };
+}
+
+/**
+ * Applies a delta that stands for `count` deltas.
+ * @returns whether it continued the message; "late" if the message includes it already
+ */
+export function takeDelta(
+  message: StreamedMessage,
+  delta: MessageDelta,
+  count: number,
+  changes: ViewChange[],
+): "applied" | "late" | "gap" {
+  if (message.state === "settled") return "late";
+  if (message.state === "growing" && delta.seq <= message.deltaSeq) return "late";
+  if (message.state === "broken" || delta.seq - count !== message.deltaSeq) {
+    message.state = "broken";
+    return "gap";
+  }
+  message.deltaSeq = delta.seq;
+  applyDelta(message, delta, changes);
+  return "applied";
+}
+
+function applyDelta(message: StreamedMessage, delta: MessageDelta, changes: ViewChange[]): void {
+  switch (delta.kind) {
+    case "text-start":
+    case "reasoning-start":
+      openText(message, delta.kind === "text-start" ? "text" : "reasoning", delta.id, changes);
+      return;
+    case "text-delta":
+    case "reasoning-delta": {
+      const kind = delta.kind === "text-delta" ? "text" : "reasoning";
+      grow(message.open.get(keyOf(kind, delta.id)) ?? openText(message, kind, delta.id, changes), delta.text, changes);
+      return;
+    }
+    case "text-end":
+    case "reasoning-end": {
+      const key = keyOf(delta.kind === "text-end" ? "text" : "reasoning", delta.id);
+      end(message.open.get(key), changes);
+      message.open.delete(key);
+      return;
+    }
+    case "tool-input-start":
+      openInput(message, delta.id, delta.name, delta.providerExecuted === true, changes);
+      return;
+    case "tool-input-delta":
+      growInput(message.inputs.get(delta.id), delta.text, changes);
+      return;
+    case "tool-call":
+      openInput(message, delta.id, delta.name, delta.providerExecuted === true, changes).isWhole = true;
+      message.parts.push({ kind: "whole", content: callOf(delta) });
+      return;
+    case "file":
+      message.parts.push({ kind: "whole", content: { type: "file", mediaType: delta.mediaType, data: delta.data } });
+      return;
+    default:
+      return;
+  }
+}
+
+function keyOf(kind: TextKind, id: string): string {
+  return `${kind} ${id}`;
+}
+
+function callOf({ id, name, input, providerExecuted }: Extract<MessageDelta, { kind: "tool-call" }>): ToolCallPart {
+  const base = { type: "tool_call", toolCallId: id, name } as const;
+  const by = providerExecuted === true ? { providerExecuted } : {};
+  try {
+    return { ...base, input: input.trim() === "" ? {} : JSON.parse(input), ...by };
+  } catch {
+    return { ...base, input, ...by };
+  }
+}
+
+/** The message is shown as a step when the first part or call of it starts. */
+export function startStep(message: StreamedMessage, changes: ViewChange[]): void {
+  if (message.isStarted) return;
+  message.isStarted = true;
+  const { runId, modelCallIndex, attempt } = message;
+  changes.push({ type: "step_started", runId, modelCallIndex, attempt });
+}
+
+function begin(message: StreamedMessage, kind: TextKind, changes: ViewChange[], metadata: Text["metadata"] = {}): Text {
+  startStep(message, changes);
+  message.texts += 1;
+  const name = `${message.modelCallIndex}.${message.attempt}.${message.texts}`;
+  const part: Text = { kind, name, text: "", isOpen: true, metadata };
+  message.parts.push(part);
+  changes.push({ type: "part_started", kind, part: name });
+  return part;
+}
+
+function openText(message: StreamedMessage, kind: TextKind, id: string, changes: ViewChange[]): Text {
+  const part = begin(message, kind, changes);
+  message.open.set(keyOf(kind, id), part);
+  return part;
+}
+
+function grow(part: Text, text: string, changes: ViewChange[]): void {
+  if (text === "" || !part.isOpen) return;
+  part.text += text;
+  changes.push({ type: "part_grew", kind: part.kind, part: part.name, text });
+}
+
+function end(part: Text | undefined, changes: ViewChange[]): void {
+  if (part?.isOpen !== true) return;
+  part.isOpen = false;
+  changes.push({ type: "part_ended", kind: part.kind, part: part.name });
+}
+
+function openInput(
+  message: StreamedMessage,
+  id: string,
+  name: string,
+  isProviders: boolean,
+  changes: ViewChange[],
+): Input {
+  const known = message.inputs.get(id);
+  if (known !== undefined) return known;
+  if (!isProviders) message.calls += 1;
+  const callKey = isProviders ? null : callKeyAt(message, message.calls);
+  const input: Input = { callKey, name, text: "", isWhole: false };
+  message.inputs.set(id, input);
+  if (callKey !== null) {
+    startStep(message, changes);
+    changes.push({ type: "call_opened", callKey, name, by: null });
+  }
+  return input;
+}
+
+function callKeyAt({ runId, modelCallIndex }: Attempt, position: number): string {
+  return `${runId}/${modelCallIndex}/${position}`;
+}
+
+function growInput(input: Input | undefined, text: string, changes: ViewChange[]): void {
+  if (input === undefined || input.isWhole || text === "") return;
+  input.text += text;
+  const { callKey } = input;
+  if (callKey !== null) changes.push({ type: "call_changed", callKey, by: { type: "input_grew", text } });
+}
+
+function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly type: TextKind }> {
+  return part.type === "text" || part.type === "reasoning";
+}
+
+/** Brings the message up to a snapshot, which has parts that are still empty: so its texts have the positions they started in. */
+export function takeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
+  if (message.state === "settled" || (message.state === "growing" && snapshot.deltaSeq < message.deltaSeq))
+    return false;
+  message.state = "growing";
+  message.deltaSeq = snapshot.deltaSeq;
+  const known = message.parts.filter((part) => part.kind !== "whole");
+  const openAt = new Map(snapshot.open.map(({ index, id }) => [index, id]));
+  message.parts = [];
+  message.open.clear();
+  for (const [index, written] of snapshot.message.parts.entries()) {
+    if (!isText(written)) {
+      message.parts.push({ kind: "whole", content: written });
+      continue;
+    }
+    const { text, type, providerMetadata } = written;
+    const started = known.shift();
+    if (started !== undefined) message.parts.push(started);
+    const metadata = providerMetadata === undefined ? {} : { providerMetadata };
+    const part = started ?? begin(message, type, changes, metadata);
+    grow(part, text.slice(part.text.length), changes);
+    const id = openAt.get(index);
+    if (id === undefined) end(part, changes);
+    else message.open.set(keyOf(type, id), part);
+  }
+  takeInputs(message, snapshot, changes);
+  return true;
+}
+
+/** Calls that are whole come before those that are being written. */
+function takeInputs(message: StreamedMessage, { message: { parts }, inputs }: Snapshot, changes: ViewChange[]): void {
+  for (const part of parts) {
+    if (part.type !== "tool_call") continue;
+    const { toolCallId, name, input, providerExecuted } = part;
+    const isNew = !message.inputs.has(toolCallId);
+    const opened = openInput(message, toolCallId, name, providerExecuted === true, changes);
+    if (isNew) growInput(opened, JSON.stringify(input), changes);
+    opened.isWhole = true;
+  }
+  for (const { id, name, text, providerExecuted } of inputs) {
+    const opened = openInput(message, id, name, providerExecuted === true, changes);
+    growInput(opened, text.slice(opened.text.length), changes);
+  }
+}
+
+/** Brings what the deltas have not, and settles the message. A part that stayed empty is not in it. */
+export function takeMessage(message: StreamedMessage, { parts }: AssistantMessage, changes: ViewChange[]): void {
+  if (message.state === "settled") return;
+  startStep(message, changes);
+  const texts = message.parts.filter((part) => part.kind !== "whole");
+  const started = texts.filter(({ text }) => text !== "");
+  const empty = texts.filter(({ text, isOpen }) => text === "" && isOpen);
+  let calls = 0;
+  for (const written of parts) {
+    if (isText(written)) {
+      if (written.text === "") continue;
+      const { type } = written;
+      const part = takeFirst(started, type) ?? takeFirst(empty, type) ?? begin(message, type, changes);
+      grow(part, written.text.slice(part.text.length), changes);
+      end(part, changes);
+    } else if (
+      written.type === "tool_call" &&
+      (written.providerExecuted !== true || written.approvalId !== undefined)
+    ) {
+      calls += 1;
+      takeCall(message, callKeyAt(message, calls), written.name, changes);
+    } else takeWhole(written, changes);
+  }
+  settle(message, changes);
+}
+
+function takeFirst(parts: Text[], kind: TextKind): Text | undefined {
+  const index = parts.findIndex((part) => part.kind === kind);
+  return index === -1 ? undefined : parts.splice(index, 1)[0];
+}
+
+type Whole = Exclude<AssistantPart, { readonly type: TextKind }>;
+
+function takeWhole(part: Whole, changes: ViewChange[]): void {
+  switch (part.type) {
+    case "file":
+    case "source":
+      changes.push({ type: "part_whole", content: part });
+      return;
+    case "tool_call":
+      changes.push({ type: "call_opened", callKey: part.toolCallId, name: part.name, by: part });
+      return;
+    case "tool_result":
+      changes.push({ type: "call_ended", callKey: part.toolCallId, name: part.name, by: part });
+      return;
+  }
+}
+
+/**
+ * A call that is in the message has events from now on. A call that the provider runs once somebody allows it counts among
+ * the calls with events, and no delta says so before its input: then the calls after it were opened under wrong keys.
+ */
+function takeCall({ inputs }: StreamedMessage, callKey: string, name: string, changes: ViewChange[]): void {
+  const [id, opened] = [...inputs].find(([, input]) => input.callKey === callKey) ?? [];
+  if (id !== undefined) inputs.delete(id);
+  if (opened?.name === name) return;
+  if (opened !== undefined) changes.push({ type: "call_ended", callKey, name: opened.name, by: null });
+  changes.push({ type: "call_opened", callKey, name, by: null });
+}
+
+/** Ends what is open. Calls that are not in the message never run. */
+export function settle(message: StreamedMessage, changes: ViewChange[]): void {
+  if (message.state === "settled") return;
+  message.state = "settled";
+  for (const part of message.parts) if (part.kind !== "whole") end(part, changes);
+  for (const { callKey, name } of message.inputs.values())
+    if (callKey !== null) changes.push({ type: "call_ended", callKey, name, by: null });
+  message.parts = [];
+  message.open.clear();
+  message.inputs.clear();
+}
