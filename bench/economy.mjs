@@ -135,7 +135,7 @@ const sessions = {
     const { sessionId } = await agent.run("Do all of it.");
     text = "Use spaces.";
     await agent.run("Do it again.", { sessionId });
-    return { server, targets: {} };
+    return { server, targets: { reads: true, breaks: 0 } };
   },
 };
 

@@ -349,6 +349,8 @@ const rows = {
     "Deployments (containers, serverless, several machines) each have a page and a `compose.yaml` or the like that a test starts as far as this can be done without a container engine.",
 
   // COST: what a run costs
+  "COST-3":
+    "Compaction, the last summary, cut outputs, images and changed AGENTS.md do not break the prefix of requests; kill, resume and fork read what was cached.",
   "COST-4":
     "Prices of several hundred models by exact id, with long-context tiers and both cache lifetimes, generated with a date from a maintained source; the author's prices win; unknown is never zero; the bill equals the provider's rules.",
   "COST-5":
@@ -602,6 +604,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "UI-3",
   "SEC-18#page",
   "SEC-5#server",
+  "COST-3",
   "COST-4",
   "COST-5",
   "COST-6",

@@ -54,7 +54,8 @@ export type ContextSource = {
   readonly name: string;
   /**
    * Called in a run before the first call of its model. The run keeps these texts to its end, in other processes too;
-   * the next run loads them again. All sources of an agent have 10 seconds together, and may give 200 texts of 1 MiB in all.
+   * the next run loads them again. The system prompt keeps those of the session's first run until a compaction: texts
+   * that changed follow the request in a message. All sources of an agent have 10 seconds together, and may give 200 texts of 1 MiB in all.
    * If one throws or takes longer, the run fails with reason `hook_failed`.
    */
   readonly load: (

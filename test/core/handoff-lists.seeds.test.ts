@@ -30,8 +30,19 @@ import {
 } from "./session.js";
 
 /** The parts of a transcript that a filter changes. */
-const partsOf = ({ messages, seqs, origins, ids, compaction, appended, later, sources, run }: Transcript) => ({
-  ...{ messages, seqs, origins, ids, compaction, appended, later, sources },
+const partsOf = ({
+  messages,
+  seqs,
+  origins,
+  ids,
+  compaction,
+  appended,
+  later,
+  sources,
+  sourceNotes,
+  run,
+}: Transcript) => ({
+  ...{ messages, seqs, origins, ids, compaction, appended, later, sources, sourceNotes },
   lastPrompt: run?.lastPrompt,
 });
 

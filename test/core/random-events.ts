@@ -279,7 +279,9 @@ function compaction(session: Session, chance: Chance): EventBody {
     ...retained,
     ...counted,
     ...blobOfData(session),
-    ...(transcript.sources === null ? {} : { sources: transcript.sources }),
+    ...(transcript.sources === null
+      ? {}
+      : { sources: { runId: transcript.sources.runId, list: transcript.sources.list } }),
   };
 }
 

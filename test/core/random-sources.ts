@@ -8,7 +8,7 @@ import { createChance } from "./chance.js";
 import { check } from "./check.js";
 import type { Session } from "./session.js";
 
-type Named = Pick<EventOf<"prepared">, "sources" | "changedSources">;
+type Named = Pick<EventOf<"prepared">, "sources" | "changedSources" | "sourcesTold" | "append">;
 
 /** Nothing, mostly; else other texts than before, as an agent would name them. */
 export function namedSources({ transcript: { sources: known }, state, at }: Session, runId: string): Named {
@@ -21,7 +21,13 @@ export function namedSources({ transcript: { sources: known }, state, at }: Sess
   });
   const changes = known === null ? [] : changesOfSources(known.list, list);
   if (known?.runId === runId && changes.length === 0) return {};
-  return { sources: list, ...(changes.length === 0 ? {} : { changedSources: changes }) };
+  const named = { sources: list, ...(changes.length === 0 ? {} : { changedSources: changes }) };
+  const isTold = known !== null && changes.length > 0 && chance.once(2);
+  const mayTell = state.status === "preparing" && state.for === "step" && state.purpose === "step";
+  if (!mayTell || (!isTold && !chance.once(6))) return named;
+  const message = { role: "user", parts: [{ type: "text", text: `texts of ${state.seq}` }] } as const;
+  const hint = { role: "user", parts: [{ type: "text", text: `hint of ${state.seq}` }] } as const;
+  return { ...named, sourcesTold: isTold ? "changes" : "prompt", append: chance.once(2) ? [hint, message] : [message] };
 }
 
 /** Whether the texts that count may be others after an event. */
@@ -29,8 +35,13 @@ export function changesSources({ type }: Event): boolean {
   return type === "prepared" || type === "compacted" || type === "handed_off" || type === "run_started";
 }
 
-/** The texts that count are those that the log named last, unless another agent has begun or taken over since. */
-export function checkSources({ transcript: { sources }, log }: Pick<Session, "transcript" | "log">): void {
+/**
+ * The texts that count are those that the log named last, unless another agent has begun or taken over since. The model finds each
+ * in its prompt, or in a message that it is still shown.
+ */
+export function checkSources({ transcript, log }: Pick<Session, "transcript" | "log">): void {
+  const { sources, sourceNotes, messages } = transcript;
+  for (const note of sourceNotes?.messages ?? []) check(messages.includes(note), "a message counts that is not shown");
   const last = log.findLast((entry) => namesTexts(entry) || isOfOtherAgent(entry, log))?.event;
   if (last?.type !== "prepared") {
     check(sources === null, "texts of another agent count");
@@ -38,6 +49,9 @@ export function checkSources({ transcript: { sources }, log }: Pick<Session, "tr
   }
   check(sources?.runId === last.runId && sources.list === last.sources, "other texts count than the log names");
   checkChanges(last, textsBefore(log));
+  if (sources === null || changesOfSources(sources.prompt, sources.list).length === 0) return;
+  const isTold = sourceNotes !== null && changesOfSources(sourceNotes.list, sources.list).length === 0;
+  check(isTold, "changed texts are neither in the prompt nor in a message");
 }
 
 function namesTexts({ event }: Entry): boolean {

@@ -30,6 +30,7 @@ import { fromAiSdk } from "../../src/models/index.js";
 import { type Chance, createChance } from "../core/chance.js";
 import { collect } from "../support/agents.js";
 import { sampled } from "../support/sampled.js";
+import { verifies } from "../verifies.js";
 
 const apiKey = "sk-test";
 const systemPrompt = "You keep the minutes of a meeting. ".repeat(200);
@@ -122,13 +123,20 @@ async function play(seed: number, total: { requests: number; broken: number; beh
   const hooks = chance.once(2) ? [changes(chance)] : [];
   const promptCache = chance.pick(["auto", "1h"] as const);
   const compaction = chance.once(2) ? { contextWindow: 6_000 } : {};
+  // A chance of its own: the sessions that a seed draws stay as they are.
+  const edits = createChance(seed + 1_000);
+  const load = () => {
+    const path = `/project/${edits.pick(["AGENTS.md", "docs/AGENTS.md"])}`;
+    return [{ name: "AGENTS.md", path, text: `Use style ${edits.below(3)}.`, trust: "project" as const }];
+  };
+  const sources = edits.once(2) ? [{ name: "AGENTS.md", load }] : [];
   const start = () =>
     createAgent({
       model: watched(fromAiSdk(create(server.baseURL)), sent),
       systemPrompt,
       tools: toolsOf(),
       canExecuteTool: ({ tool: { name } }) => (name === "denied" ? { verdict: "deny", reason: "no" } : "allow"),
-      context: chance.once(2) ? { hints: [{ name: "now", text: () => "It is late." }] } : {},
+      context: { ...(chance.once(2) ? { hints: [{ name: "now", text: () => "It is late." }] } : {}), sources },
       limits: { maxSteps: 8, onRepeatedCall: "ignore" },
       retry: { maxRetries: 0 },
       hooks,
@@ -171,6 +179,7 @@ async function play(seed: number, total: { requests: number; broken: number; beh
 
 test("each request begins with the request before, or the trace names what broke that", {
   timeout: 120_000,
+  ...verifies("COST-3"),
 }, async () => {
   const total = { requests: 0, broken: 0, behind: 0 };
   for (let seed = 1; seed <= sampled({ quick: 8, long: 60 }); seed += 1) await play(seed, total);

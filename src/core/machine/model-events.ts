@@ -100,6 +100,13 @@ export type ModelEventBody =
       readonly sources?: readonly SourceReference[];
       /** How these differ from those of the run before. */
       readonly changedSources?: readonly SourceChange[];
+      /**
+       * The last message of `append` is about these texts. `changes`: the system prompt keeps the texts that it had, and the
+       * message has those that changed. `prompt`: the system prompt has the new texts, and the message says that they replace
+       * those in earlier messages. Absent: nothing changed, or the system prompt has the new texts, as in
+       * all logs of 0.1.
+       */
+      readonly sourcesTold?: "changes" | "prompt";
     })
   /** The conversation is to be made smaller before the step's model is called. */
   | (Partial<OfStep> & { readonly type: "compaction_started" })

@@ -25,6 +25,12 @@ export type SourcesOfRun = {
   readonly list: readonly SourceReference[];
 };
 
+/** The texts that a run goes by, and where its model finds them. */
+export type SourcesInForce = SourcesOfRun & {
+  /** The texts that the system prompt has: those of an earlier run, if messages have told the changes since. */
+  readonly prompt: readonly SourceReference[];
+};
+
 /** How a text differs from that of the run before. */
 export type SourceChange = {
   /** The name of the source. */

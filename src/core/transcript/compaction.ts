@@ -14,6 +14,7 @@ import { summaryText } from "./loop-prompts.js";
 import { noPauses } from "./pauses.js";
 import { forgetSent } from "./reuse.js";
 import { forgetAttempts, plainSummary, type RunRecord } from "./run-record.js";
+import { forgetNotes, sourcesAfterCompaction } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** The message that the model is shown instead of the replaced messages. */
@@ -84,7 +85,8 @@ function shorten(transcript: Transcript, event: EventOf<"compacted">): void {
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
   // An earlier entry may name those of an agent that another one has taken over from since.
-  transcript.sources = event.sources ?? null;
+  transcript.sources = sourcesAfterCompaction(event.sources);
+  forgetNotes(transcript);
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
   if (run !== null) {
     run.compacted = event;

@@ -17,6 +17,7 @@ import { noteHandoff } from "./cache-breaks.js";
 import { withIdsOf } from "./compaction.js";
 import { holdsFiles } from "./history.js";
 import { changedFrom } from "./reuse.js";
+import { forgetNotes } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
 /** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
@@ -60,6 +61,7 @@ function replaceMessages(transcript: Transcript, seq: number, refs: readonly Mes
   // Without its place at the start, the summary is a message like any other.
   if (summary !== undefined && messages[0] !== summary) transcript.compaction = null;
   if (appended?.messages.some((message) => !messages.includes(message))) transcript.appended = null;
+  forgetNotes(transcript);
   ids.clear();
   for (const message of messages)
     if (message.role === "assistant")

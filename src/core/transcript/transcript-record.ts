@@ -9,7 +9,7 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { SessionData } from "../data/session-data.js";
 import type { RunOptions, ToolChoice } from "../machine/event.js";
 import type { ListedMessage } from "../machine/message-ref.js";
-import type { SourcesOfRun } from "../machine/sources.js";
+import type { SourceReference, SourcesInForce } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
@@ -73,7 +73,7 @@ export type Transcript = {
     /** What the summary should keep, in words. */
     readonly keep?: string;
   } | null;
-  /** The messages that hooks or context sources added last, as long as the model still sees them. */
+  /** The messages that the context manager added last, as long as the model still sees them. */
   appended: {
     readonly seq: number;
     /** The additions of the context manager. */
@@ -89,7 +89,14 @@ export type Transcript = {
   /** The blob of the tool specifications that were sent last. */
   toolsHash: string | null | undefined;
   /** The texts of context sources that the last run went by; null if its agent has none. */
-  sources: SourcesOfRun | null;
+  sources: SourcesInForce | null;
+  /** The messages that told changes of such texts, as long as the model still sees them; null if there are none. */
+  sourceNotes: {
+    /** The messages, the oldest first. */
+    readonly messages: readonly UserMessage[];
+    /** The texts that counted when the last message was added. */
+    readonly list: readonly SourceReference[];
+  } | null;
   /** The settings of the last model call; null: none. A compaction ends them: the next call names its settings. */
   settings: ModelSettings | null;
   /** How the last model call used the provider's prompt cache; null: with its usual lifetime. */

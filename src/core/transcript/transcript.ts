@@ -40,6 +40,7 @@ import {
 } from "./run-record.js";
 import { changeData, noData } from "./session-data.js";
 import { isShown, promptOf } from "./shown-next.js";
+import { noteAdditions } from "./source-notes.js";
 import { finishedSteps } from "./tool-steps.js";
 import type { Transcript, UnseenEventType } from "./transcript-record.js";
 
@@ -66,6 +67,7 @@ export function createTranscript(): Transcript {
     promptHash: null,
     toolsHash: null,
     sources: null,
+    sourceNotes: null,
     settings: null,
     promptCache: null,
     pauses: noPauses,
@@ -214,7 +216,6 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   transcript.shownResults.budget = event.resultBytes;
   if (event.promptHash !== undefined) transcript.promptHash = event.promptHash;
   if (event.toolsHash !== undefined) transcript.toolsHash = event.toolsHash;
-  if (event.sources !== undefined) transcript.sources = { runId: event.runId, list: event.sources };
   if (event.settings !== undefined) transcript.settings = event.settings;
   transcript.promptCache = event.promptCache ?? null;
   if (event.input !== undefined) changeInput(transcript, run, event.input);
@@ -223,10 +224,8 @@ function prepare(transcript: Transcript, seq: number, event: EventOf<"prepared">
   else if (!continuesAnswer(transcript)) run.answer = "";
   // A provider that paused has not finished its turn: nothing may come between its messages.
   if (event.purpose !== "unpause") showLater(transcript, event.contextSeq, seq);
-  if (event.append !== undefined) {
-    for (const message of event.append) show(transcript, seq, message);
-    transcript.appended = { seq, messages: event.append };
-  }
+  for (const message of event.append ?? []) show(transcript, seq, message);
+  noteAdditions(transcript, seq, event);
   transcript.sentList = event.messages === undefined ? null : listedMessages(transcript, seq, event.messages);
   const { count } = transcript.lastSent;
   noteSent(transcript, run);

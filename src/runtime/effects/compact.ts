@@ -8,6 +8,7 @@
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { EventOf } from "../../core/machine/event.js";
+import type { SourcesOfRun } from "../../core/machine/sources.js";
 import { isTerminal, type State } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import { isCached } from "../../core/transcript/pauses.js";
@@ -151,11 +152,15 @@ function replacing(
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
-    ...(transcript.sources === null ? {} : { sources: transcript.sources }),
+    ...(transcript.sources === null ? {} : { sources: sourcesOfRun(transcript.sources) }),
     ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: nameData(transcript.data, memory.texts) }),
     replaced: { from: firstReplaced(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };
+}
+
+function sourcesOfRun({ runId, list }: SourcesOfRun): SourcesOfRun {
+  return { runId, list };
 }
 
 function firstReplaced({ origins }: EffectContext["transcript"]): number {

@@ -15,7 +15,7 @@ import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/co
 import { buildContext, runDataOf } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { findSources, namedSources, needsSources, sourcesOf } from "../work/loaded-sources.js";
+import { findSources, namedSources, needsSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
 import { namedList } from "../work/message-lists.js";
 import { type PromptBlobs, promptHashes } from "../work/prompt-blobs.js";
 
@@ -101,14 +101,16 @@ function* preparedWithHooks(
 }
 
 function prepared(
-  { runId, modelCallIndex, seq, purpose }: StepPreparing,
-  { records, input, systemPrompt, specifications, append, list, shown, choices, settings }: Preparation,
+  state: StepPreparing,
+  { records, input, systemPrompt: built, specifications, append, list, shown, choices, settings }: Preparation,
   context: EffectContext,
 ): EventBody {
+  const { runId, modelCallIndex, seq, purpose } = state;
   const { memory, parts, transcript } = context;
   const wanted = settingsOfCall(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
-  const sources = sourcesOf(runId, context);
+  const sources = sourcesFor(state, context);
+  const systemPrompt = sources === null ? built : promptBeside(built, list, sources, transcript);
   return {
     type: "prepared",
     runId,
@@ -124,7 +126,7 @@ function prepared(
     ...(list === null || shown === null ? {} : listed(list, shown, resultBytes, memory.texts)),
     ...promptHashes(memory.texts, { systemPrompt, specifications }, transcript),
     ...(resultBytes === undefined ? {} : { resultBytes }),
-    ...(sources === null ? {} : namedSources(sources, transcript)),
+    ...(sources === null ? {} : namedSources(runId, sources, transcript)),
     ...hookRecords(records),
   };
 }

@@ -134,7 +134,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     const { runId, sources, contextSeq } = event;
     if (sources !== undefined) {
       const { name, context } = partsNear(parts, state);
-      if (context.sources.length > 0) await recallSources({ runId, agent: name }, sources, memory);
+      if (context.sources.length > 0) await recallSources({ runId, agent: name }, event, memory);
     }
     // How many entries the preparation had seen depends on timing, so the recorded number counts.
     const made = await act({ type: "prepare", key: "replay", runId }, { ...state, seq: contextSeq }, transcript);

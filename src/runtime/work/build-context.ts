@@ -12,8 +12,8 @@ import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { foundToolsHint } from "../agent/tool-search.js";
 import { textOfError } from "../lib/error-text.js";
-import type { EffectContext } from "./effect-context.js";
-import { sourcesOf } from "./loaded-sources.js";
+import type { EffectContext, ToldSources } from "./effect-context.js";
+import { sourcesFor } from "./loaded-sources.js";
 import { checkedList, pausedIn } from "./message-lists.js";
 import { offeredSpecifications } from "./offered-tools.js";
 
@@ -67,10 +67,11 @@ export function buildContext(
     const { systemPrompt, tools: specifications } = built;
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
-    const append = addedBy(built, state);
+    const sources = sourcesFor(state, context);
+    const append = addedBy(built, sources, state);
     const result = {
       type: "built",
-      systemPrompt: withSources(systemPrompt, sourcesOf(state.runId, context)?.prompt),
+      systemPrompt: withSources(systemPrompt, sources?.prompt),
       specifications,
       append,
       records,
@@ -85,8 +86,9 @@ export function buildContext(
 const noMessages: readonly UserMessage[] = Object.freeze([]);
 
 /** A provider that paused has not finished its turn: nothing may come between its messages. */
-function addedBy({ append }: Context, { purpose }: StepPreparing): readonly UserMessage[] {
-  return append.length === 0 || purpose === "unpause" ? noMessages : freeze(structuredClone(append));
+function addedBy({ append }: Context, sources: ToldSources | null, { purpose }: StepPreparing): readonly UserMessage[] {
+  const own = append.length === 0 || purpose === "unpause" ? noMessages : freeze(structuredClone(append));
+  return sources === null || sources.note === null ? own : Object.freeze([...own, sources.note.message]);
 }
 
 /** The manager's own additions, which the list may hold, stand for the copies that the log keeps. */
@@ -98,7 +100,8 @@ function withList(
   state: StepPreparing,
 ): BuiltContext {
   const { append } = result;
-  const copies = new Map<unknown, UserMessage>(append.map((copy, index) => [given[index], copy]));
+  const copies = new Map<unknown, UserMessage>();
+  for (const [index, own] of given.entries()) copies.set(own, append[index] ?? own);
   const list = Array.isArray(messages) ? messages.map((message) => copies.get(message) ?? message) : messages;
   const shown = {
     messages: [...before.messages, ...append],

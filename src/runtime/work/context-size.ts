@@ -40,7 +40,7 @@ function sizeOfList(messages: readonly Message[], context: EffectContext): Conte
 
 /** An estimate of the texts of context sources: of those that the log names, so that a replay finds the same size. */
 function tokensOfSources({ sources }: Transcript): number {
-  return sources === null ? 0 : sources.list.reduce((sum, { bytes }) => sum + bytes / bytesOfToken, 0);
+  return sources === null ? 0 : sources.prompt.reduce((sum, { bytes }) => sum + bytes / bytesOfToken, 0);
 }
 
 const bytesOfToken = 4;

@@ -1,10 +1,10 @@
 /**
  * What an effect has in hand while it runs: the agent, the session as it stands, and those who follow it.
  */
-import type { ToolOutput } from "../../core/data/message.js";
+import type { ToolOutput, UserMessage } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
-import type { EventBody } from "../../core/machine/event.js";
-import type { SourceReference } from "../../core/machine/sources.js";
+import type { EventBody, EventOf } from "../../core/machine/event.js";
+import type { SourceChange, SourceReference } from "../../core/machine/sources.js";
 import type { State } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -72,8 +72,27 @@ export type LoadedSources = {
   /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
   readonly agent: string;
   readonly list: readonly SourceReference[];
-  /** As the model is sent them; empty if there are none. */
+  /** The words of these texts, and of those in the system prompt, by blob; null if the store has lost them. */
+  readonly words: ReadonlyMap<string, string | null>;
+  /** How a recording told what changed, for a replay. */
+  readonly recorded?: { readonly told: EventOf<"prepared">["sourcesTold"] };
+  /** How the model is told; made anew when the transcript has other texts. */
+  told: { readonly of: unknown; readonly sources: ToldSources } | null;
+};
+
+/** How a model call gets the texts of context sources. */
+export type ToldSources = {
+  readonly list: readonly SourceReference[];
+  /** The texts in the system prompt: those that count, or earlier ones. */
+  readonly inPrompt: readonly SourceReference[];
+  /** As they follow the system prompt; empty if there are none. */
   readonly prompt: string;
+  /** The texts that count, in the same form. It is sent if the messages that tell changes are left out. */
+  readonly present: string;
+  /** How the texts differ from those of the run before. */
+  readonly changes: readonly SourceChange[];
+  /** The message that tells what changed; null if there is nothing to tell. */
+  readonly note: { readonly kind: "changes" | "prompt"; readonly message: UserMessage } | null;
 };
 
 /** What one process remembers of a run. Another process can go on without it. */

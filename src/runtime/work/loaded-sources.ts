@@ -3,37 +3,114 @@
  *
  * 1. They are loaded before the run's first model call, and stay the same to its end. The log names them, and their
  *    words are blobs. An agent that takes the session over loads its own: texts belong to a run and an agent.
- * 2. A process that carries the run on reads the blobs, and loads nothing.
- * 3. A text that is missing in the store is never guessed: all are loaded again, and named again.
+ * 2. The system prompt keeps the texts that it had in the run before, so that a provider can read it from its cache. What
+ *    changed is told in a message. After a compaction, the system prompt has the texts that count (COST-3).
+ * 3. A process that carries the run on reads the blobs, and loads nothing.
+ * 4. A text that is missing in the store is never guessed: all are loaded again, and named again.
  */
-import { type NamedText, sourcesText } from "../../context/prompts.js";
+import { changedSourcesText, type NamedText, sourcesInPromptText, sourcesText } from "../../context/prompts.js";
+import { freeze } from "../../core/data/freeze.js";
+import type { Message } from "../../core/data/message.js";
 import type { EventOf } from "../../core/machine/event.js";
 import { changesOfSources, type SourceReference } from "../../core/machine/sources.js";
+import type { Preparing } from "../../core/machine/state.js";
+import { userText } from "../../core/transcript/compaction.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { ContextSource, RunData, SourceText } from "../../ports/context.js";
 import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import type { EffectContext, LoadedSources, ProcessMemory } from "./effect-context.js";
+import type { EffectContext, LoadedSources, ProcessMemory, ToldSources } from "./effect-context.js";
 import { keepText, readPromptBlob } from "./prompt-blobs.js";
 
 const loadTimeoutMs = 10_000;
 const mostTexts = 200;
 const mostCharacters = 1024 * 1024;
 const mostPathCharacters = 4_096;
+/** A message with more would take as much of the context window as the prompt. The prompt has the new texts then. */
+const mostToldCharacters = 64 * 1024;
 
-/** Whether the texts of the run are still to be found in this process. */
-export function needsSources(runId: string, context: EffectContext): boolean {
-  return context.parts.context.sources.length > 0 && sourcesOf(runId, context) === null;
+type Knowing = Pick<EffectContext, "parts" | "memory" | "transcript">;
+type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "runId" | "purpose">;
+
+/** Whether words that the run needs are still to be found in this process. */
+export function needsSources(runId: string, context: Knowing): boolean {
+  if (context.parts.context.sources.length === 0) return false;
+  const loaded = loadedFor(runId, context);
+  return loaded === null || inPromptNow(context.transcript).some(({ blob }) => !loaded.words.has(blob));
 }
 
-/** The texts that this agent goes by in this run, as far as this process knows them. */
-export function sourcesOf(
-  runId: string,
-  { parts, memory: { sources } }: Pick<EffectContext, "parts" | "memory">,
-): LoadedSources | null {
+function loadedFor(runId: string, { parts, memory: { sources } }: Knowing): LoadedSources | null {
   return sources !== null && sources.runId === runId && sources.agent === parts.name ? sources : null;
+}
+
+/** The texts in the system prompt of the call before. */
+function inPromptNow({ sources }: Transcript): readonly SourceReference[] {
+  return sources?.prompt ?? noTexts;
+}
+
+const noTexts: readonly SourceReference[] = [];
+
+/** How this agent's next model call gets its texts; null if it has none, or this process does not know them yet. */
+export function sourcesFor(call: CallOfRun, context: Knowing): ToldSources | null {
+  const loaded = loadedFor(call.runId, context);
+  if (loaded === null) return null;
+  const { transcript } = context;
+  // Nothing may come between the messages of an answer that goes on.
+  const mayTell = call.purpose === "step";
+  const of = [transcript.sources, transcript.sourceNotes, transcript.promptHash === undefined, mayTell];
+  const known = loaded.told;
+  if (known !== null && of.every((one, index) => one === (known.of as typeof of)[index])) return known.sources;
+  const sources = toldSources(loaded, transcript, mayTell);
+  loaded.told = { of, sources };
+  return sources;
+}
+
+function toldSources(loaded: LoadedSources, transcript: Transcript, mayTell: boolean): ToldSources {
+  const { list, runId } = loaded;
+  const { sources: known, sourceNotes: notes } = transcript;
+  const changes = known === null ? [] : changesOfSources(known.list, list);
+  const isNamed = known?.runId === runId && changes.length === 0;
+  const present = promptOf(textsOf(list, loaded));
+  const of = { list, present, changes };
+  // Nothing is known of the prompt after a compaction: it is made anew.
+  const earlier = known !== null && (isNamed || transcript.promptHash !== undefined) ? known.prompt : null;
+  if (earlier !== null && hasWords(earlier, loaded.words)) {
+    const kept = { ...of, inPrompt: earlier, prompt: promptOf(textsOf(earlier, loaded)) };
+    if (changes.length === 0 && isToldNow(notes, list)) return { ...kept, note: null };
+    const text = changes.length === 0 || !mayTell ? null : changeText(changes, loaded);
+    if (text !== null) return { ...kept, note: { kind: "changes", message: freeze(userText(text)) } };
+  }
+  // Messages have told texts, and the system prompt is made anew. A recording says whether that was said: logs of 0.1 tell nothing.
+  const isOtherPrompt = known !== null && changes.length === 0 && changesOfSources(known.prompt, list).length > 0;
+  const isStale =
+    loaded.recorded === undefined ? isOtherPrompt || !isToldNow(notes, list) : loaded.recorded.told === "prompt";
+  const note = isStale && mayTell ? { kind: "prompt" as const, message: freeze(userText(sourcesInPromptText)) } : null;
+  return { ...of, inPrompt: list, prompt: present, note };
+}
+
+/** Whether the messages about texts say the same as the system prompt of a call that has this list. */
+function isToldNow(notes: Transcript["sourceNotes"], list: readonly SourceReference[]): boolean {
+  return notes === null || changesOfSources(notes.list, list).length === 0;
+}
+
+/** Null if it is too long for a message, or if a recording did not tell the change in one. */
+function changeText(changes: ToldSources["changes"], { list, words, recorded }: LoadedSources): string | null {
+  if (recorded !== undefined && recorded.told !== "changes") return null;
+  const removed = changes.filter(({ change }) => change === "removed");
+  const isChanged = ({ name, path }: SourceReference) =>
+    changes.some((one) => one.change !== "removed" && one.name === name && one.path === path);
+  const text = changedSourcesText(textsOf(list.filter(isChanged), { words }), removed);
+  return text.length > mostToldCharacters ? null : text;
+}
+
+function textsOf(list: readonly SourceReference[], { words }: Pick<LoadedSources, "words">): readonly NamedText[] {
+  return list.map((reference) => ({ ...reference, text: words.get(reference.blob) ?? "" }));
+}
+
+function promptOf(texts: readonly NamedText[]): string {
+  return texts.length === 0 ? "" : sourcesText(texts);
 }
 
 /** Finds the texts of the run and keeps them in this process's memory. Gives why that failed; null if it did not. */
@@ -44,52 +121,80 @@ export function* findSources(
 ): Coroutine<string | null> {
   const { parts, transcript, memory } = context;
   const { runId } = run;
-  const named = transcript.sources?.runId === runId ? yield* readNamed(transcript.sources.list, context) : null;
-  const found = named ?? (yield* load(parts.context.sources, run, context, cancellation));
-  if (typeof found === "string") return found;
-  memory.sources = loadedSources({ runId, agent: parts.name }, found);
+  const own = loadedFor(runId, context);
+  const named = transcript.sources?.runId === runId ? transcript.sources.list : null;
+  const list = own?.list ?? named;
+  const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? [])], context);
+  const whose = { runId, agent: parts.name };
+  if (list !== null && (own !== null || hasWords(list, words))) {
+    memory.sources = { ...own, ...whose, list, words, told: null };
+    return null;
+  }
+  const texts = yield* load(parts.context.sources, run, context, cancellation);
+  if (typeof texts === "string") return texts;
+  for (const { blob, text } of texts) words.set(blob, text);
+  memory.sources = { ...whose, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
   return null;
+}
+
+function hasWords(list: readonly SourceReference[], words: LoadedSources["words"]): boolean {
+  return list.every(({ blob }) => typeof words.get(blob) === "string");
 }
 
 /** Takes the texts of a run from a recording, for a replay. Texts that the store has lost are left out. */
 export async function recallSources(
   whose: Pick<LoadedSources, "runId" | "agent">,
-  list: readonly SourceReference[],
+  { sources = [], sourcesTold }: EventOf<"prepared">,
   memory: ProcessMemory,
 ): Promise<void> {
-  const found = await runCoroutine(readNamed(list, { sessionId: memory.texts.sessionId, memory }));
-  memory.sources = loadedSources(whose, found ?? []);
-}
-
-function loadedSources(
-  { runId, agent }: Pick<LoadedSources, "runId" | "agent">,
-  texts: readonly NamedText[],
-): LoadedSources {
-  const list = texts.map(({ text: _, ...reference }) => reference);
-  return { runId, agent, list, prompt: texts.length === 0 ? "" : sourcesText(texts) };
+  const words = await runCoroutine(wordsOf(sources, { sessionId: memory.texts.sessionId, memory }));
+  const list = hasWords(sources, words) ? sources : [];
+  memory.sources = { ...whose, list, words, recorded: { told: sourcesTold }, told: null };
 }
 
 /** What the entry of a model call says of the texts: nothing if the log has named them for this run. */
 export function namedSources(
-  sources: LoadedSources,
+  runId: string,
+  { list, inPrompt, changes, note }: ToldSources,
   { sources: known }: Transcript,
-): Pick<EventOf<"prepared">, "sources" | "changedSources"> {
-  const changes = known === null ? [] : changesOfSources(known.list, sources.list);
-  if (known?.runId === sources.runId && changes.length === 0) return {};
-  return { sources: sources.list, ...(changes.length === 0 ? {} : { changedSources: changes }) };
+): Pick<EventOf<"prepared">, "sources" | "changedSources" | "sourcesTold"> {
+  if (known?.runId === runId && changes.length === 0 && known.prompt === inPrompt && note === null) return {};
+  return {
+    sources: list,
+    ...(changes.length === 0 ? {} : { changedSources: changes }),
+    ...(note === null ? {} : { sourcesTold: note.kind }),
+  };
 }
 
-/** The texts that the log names; null if the store has lost one. */
-function* readNamed(
+/**
+ * The system prompt of a call that may be sent another list than the conversation: if that leaves out a message that told a
+ * change, the prompt has the texts that count.
+ */
+export function promptBeside(
+  systemPrompt: string | undefined,
+  list: readonly Message[] | null,
+  { prompt, present, note }: ToldSources,
+  { sourceNotes }: Transcript,
+): string | undefined {
+  if (list === null || prompt === present) return systemPrompt;
+  const told: readonly Message[] = [...(sourceNotes?.messages ?? []), ...(note === null ? [] : [note.message])];
+  if (told.every((message) => list.includes(message))) return systemPrompt;
+  if (prompt === "") return systemPrompt === undefined ? present : `${systemPrompt}\n\n${present}`;
+  // A hook may have changed the prompt, and taken the texts out of it.
+  return systemPrompt?.replace(prompt, () => present);
+}
+
+/** The words of texts that the log names, by blob; null for those that the store has lost. */
+function* wordsOf(
   list: readonly SourceReference[],
   { sessionId, memory }: Pick<EffectContext, "sessionId" | "memory">,
-): Coroutine<readonly NamedText[] | null> {
-  const texts = yield* wait(Promise.all(list.map(({ blob }) => readPromptBlob(sessionId, blob, memory.texts.store))));
-  const found = list.flatMap((reference, index) => {
-    const text = texts[index];
-    return typeof text === "string" ? [{ ...reference, text }] : [];
-  });
-  return found.length === list.length ? found : null;
+): Coroutine<Map<string, string | null>> {
+  const known = memory.sources?.words;
+  const blobs = [...new Set(list.map(({ blob }) => blob))];
+  const texts = yield* wait(
+    Promise.all(blobs.map((blob) => known?.get(blob) ?? readPromptBlob(sessionId, blob, memory.texts.store))),
+  );
+  return new Map(blobs.map((blob, index) => [blob, texts[index] ?? null]));
 }
 
 function* load(

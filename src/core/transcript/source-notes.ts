@@ -1,0 +1,39 @@
+/**
+ * The texts of context sources in a transcript, and the messages that told their changes.
+ *
+ * 1. The system prompt keeps its texts until a compaction, so that a provider can read it from its cache. Until then,
+ *    changes are told in messages.
+ * 2. A message about texts is not an addition of the context manager, although the log keeps both in one list.
+ */
+import type { EventOf } from "../machine/event.js";
+import type { SourcesOfRun } from "../machine/sources.js";
+import type { Transcript } from "./transcript-record.js";
+
+/** Notes what the entry of a model call adds to the conversation, and which texts count from there on. */
+export function noteAdditions(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
+  const { append = [], sources, sourcesTold, changedSources } = event;
+  const note = sourcesTold === undefined ? undefined : append.at(-1);
+  const messages = note === undefined ? append : append.slice(0, -1);
+  if (messages.length > 0) transcript.appended = { seq, messages };
+  if (sources === undefined) return;
+  // The next run goes by the same texts, or a message has told the changes.
+  const isKept = sourcesTold === "changes" || (sourcesTold === undefined && changedSources === undefined);
+  const prompt = (isKept ? transcript.sources?.prompt : undefined) ?? sources;
+  transcript.sources = { runId: event.runId, list: sources, prompt };
+  if (sourcesTold === "prompt") transcript.sourceNotes = null;
+  if (sourcesTold === "changes" && note !== undefined)
+    transcript.sourceNotes = { messages: [...(transcript.sourceNotes?.messages ?? []), note], list: sources };
+}
+
+/** Forgets the messages that the model does not see any more. */
+export function forgetNotes(transcript: Transcript): void {
+  const { sourceNotes: notes, messages: shown } = transcript;
+  if (notes === null) return;
+  const messages = notes.messages.filter((message) => shown.includes(message));
+  transcript.sourceNotes = messages.length === 0 ? null : { ...notes, messages };
+}
+
+/** After a compaction the system prompt is made anew, so it has the texts that count. */
+export function sourcesAfterCompaction(sources: SourcesOfRun | undefined): Transcript["sources"] {
+  return sources === undefined ? null : { runId: sources.runId, list: sources.list, prompt: sources.list };
+}
