@@ -75,7 +75,7 @@ const reasons = [
       "ReservedMessage",
       "ShownResults",
       "SourceChange",
-      "SourcesOfRun",
+      "SourcesInForce",
     ],
   },
   {

@@ -495,7 +495,7 @@ export const mutants = [
   {
     name: "a restart loads the texts of a run anew",
     file: "src/runtime/work/loaded-sources.ts",
-    find: "transcript.sources?.runId === runId ? yield* readNamed(transcript.sources.list, context) : null",
+    find: "transcript.sources?.runId === runId ? transcript.sources.list : null",
     replace: "null",
     check: "seeds",
   },
