@@ -35,6 +35,11 @@ export type Observer = {
    * so far, including this record and those of other processes.
    */
   readonly onTrace?: (record: TraceRecord, run: LoopTrace) => unknown;
+  /**
+   * Returns the span that is active where a run is requested, as W3C's `traceparent`; undefined if there is none. The run
+   * joins its trace. The first observer that knows one counts.
+   */
+  readonly traceparent?: () => string | undefined;
   /** If true, trace records include texts of models, and inputs and outputs of tools, redacted. Default: false. */
   readonly traceContent?: boolean;
   /**

@@ -126,6 +126,10 @@ export type TraceRecord =
       readonly agent: string;
       /** The beginning of the run's input. */
       readonly input: string;
+      /** The person or account that sent the request, or else the one that began the session. */
+      readonly principal?: string;
+      /** The span that the request was made in, as W3C's `traceparent`. The trace is its trace. */
+      readonly traceparent?: string;
       /** The call of another session that started this run, and the trace of that call's run. */
       readonly parent?: {
         readonly sessionId: string;

@@ -3,8 +3,9 @@
  *
  * 1. The process in which a run ends exports the spans of the whole run, once, also those of its parts in other
  *    processes.
- * 2. A run belongs to one trace, whichever processes drive it: the trace id is a hash of session and run.
- * 3. Content is exported only on request, and then redacted (SEC-14).
+ * 2. A run belongs to one trace, whichever processes drive it: that of the request, if the log names it, and otherwise one
+ *    whose id is a hash of session and run.
+ * 3. Content is exported only on request, and then redacted (SEC-14). So are the names of people.
  */
 import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
 import {
@@ -35,9 +36,14 @@ export type OpenTelemetryOptions = {
   readonly tracer?: Tracer;
   /** If true, spans include run inputs, model texts, and inputs and outputs of tools, redacted. Default: false. */
   readonly captureContent?: boolean;
+  /**
+   * If true, spans name people: who sent the request of a run (`enduser.id`), and who answered a call (`pawl.wait.by`).
+   * Default: false, because a principal can be a person's name.
+   */
+  readonly principal?: boolean;
 };
 
-const known: readonly string[] = ["tracer", "captureContent"] satisfies (keyof OpenTelemetryOptions)[];
+const known: readonly string[] = ["tracer", "captureContent", "principal"] satisfies (keyof OpenTelemetryOptions)[];
 
 function checkNames(options: OpenTelemetryOptions): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name));
@@ -70,10 +76,26 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
   return {
     name: "opentelemetry",
     traceContent: captureContent,
+    traceparent: activeTraceparent,
     onTrace(record, run) {
       if (record.type === "run_finished") exportTrace(run, options);
     },
   };
+}
+
+/**
+ * The span that is active now, as W3C's `traceparent`; undefined if there is none. The observer joins runs to it by itself.
+ * Needed where a request is made without an agent: `client.session(id).send(input, { traceparent: activeTraceparent() })`,
+ * or `createServer({ traceparent: activeTraceparent })`.
+ *
+ * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
+ */
+export function activeTraceparent(): string | undefined {
+  const { isSpanContextValid, trace } = openTelemetryApi();
+  const active = trace.getActiveSpan()?.spanContext();
+  if (active === undefined || !isSpanContextValid(active)) return undefined;
+  const flags = (active.traceFlags & 0xff).toString(16).padStart(2, "0");
+  return `00-${active.traceId}-${active.spanId}-${flags}`;
 }
 
 /**
@@ -105,18 +127,20 @@ function exportRun(
   started: TraceRecordOf<"run_started">,
   records: LoopTrace,
   finished: TraceRecordOf<"run_finished">,
-  { tracer = api.trace.getTracer("pawl"), captureContent = false }: OpenTelemetryOptions,
+  options: OpenTelemetryOptions,
 ): void {
+  const { tracer = api.trace.getTracer("pawl"), captureContent = false, principal = false } = options;
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
-  const { parent, agent, traceId } = started;
-  const links: Link[] = parent === undefined ? [] : [{ context: rootOf(api, parent.traceId) }];
-  const attributes = runAttributes(started, finished, captureContent);
+  const { parent, agent, traceId, traceparent } = started;
+  const isOfParent = parent === undefined || parent.traceId === traceId;
+  const links: Link[] = isOfParent ? [] : [{ context: rootOf(api, parent.traceId) }];
+  const attributes = runAttributes(started, finished, { content: captureContent, principal });
   const span = tracer.startSpan(
     `${names.operations.run} ${agent}`,
     { kind: SpanKind.INTERNAL, startTime: timeOf(finished.startedAt), attributes, links },
-    trace.setSpanContext(ROOT_CONTEXT, rootOf(api, traceId)),
+    trace.setSpanContext(ROOT_CONTEXT, traceparent === undefined ? rootOf(api, traceId) : remoteSpan(traceparent)),
   );
-  const within = { api, tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent };
+  const within = { api, tracer, context: trace.setSpan(ROOT_CONTEXT, span), span, captureContent, principal };
   for (const record of records) {
     if (record.type === "step") exportStep(record, within);
     if (record.type === "compaction") span.addEvent("pawl.compaction", compactionAttributes(record), timeOf(record.at));
@@ -135,10 +159,11 @@ type Within = {
   /** The span of the run. */
   readonly span: Span;
   readonly captureContent: boolean;
+  readonly principal: boolean;
 };
 
 function exportStep(record: TraceRecordOf<"step">, within: Within): void {
-  const { captureContent, span } = within;
+  const { captureContent, principal, span } = within;
   const { SpanKind } = within.api;
   for (const attempt of record.attempts) {
     const { text: _, ...silent } = attempt;
@@ -154,7 +179,10 @@ function exportStep(record: TraceRecordOf<"step">, within: Within): void {
     const name = `${names.operations.toolCall} ${call.name}`;
     if (ran !== undefined) addSpan(within, name, SpanKind.INTERNAL, ran, attributes, error, call.steps);
     else span.addEvent("pawl.call_not_run", attributes, timeOf(record.startedAt + record.durationMs));
-    for (const wait of call.waits) span.addEvent("pawl.wait", waitAttributes(call, wait), timeOf(wait.startedAt));
+    for (const { by, ...wait } of call.waits) {
+      const shown = principal && by !== undefined ? { ...wait, by } : wait;
+      span.addEvent("pawl.wait", waitAttributes(call, shown), timeOf(wait.startedAt));
+    }
   }
 }
 
@@ -164,7 +192,7 @@ function executionOf({ ran, waits }: TracedCall): TraceSpan | undefined {
 }
 
 function addSpan(
-  { api, tracer, context, captureContent }: Within,
+  { api, tracer, context, captureContent, principal }: Within,
   name: string,
   kind: SpanKind,
   { startedAt, durationMs }: TraceSpan,
@@ -174,7 +202,7 @@ function addSpan(
 ): void {
   const span = tracer.startSpan(name, { kind, startTime: timeOf(startedAt), attributes }, context);
   if (error !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
-  const inside = { api, tracer, context: api.trace.setSpan(context, span), span, captureContent };
+  const inside = { api, tracer, context: api.trace.setSpan(context, span), span, captureContent, principal };
   for (const step of steps) {
     const { output: _, ...silent } = step;
     const given = toolStepAttributes(captureContent ? step : silent);
@@ -186,6 +214,12 @@ function addSpan(
 /** A remote parent with the run's trace id. The API offers no other way to choose a trace id. */
 function rootOf(api: OpenTelemetryApi, traceId: string) {
   return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
+}
+
+/** The span of the request. Its sampling counts for the run, too. */
+function remoteSpan(traceparent: string) {
+  const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-");
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
 /** An `HrTime`, because OpenTelemetry may read a plain number as the time since the process began. */

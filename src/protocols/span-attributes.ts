@@ -16,9 +16,9 @@ import * as names from "./genai.js";
 export function runAttributes(
   started: TraceRecordOf<"run_started">,
   finished: TraceRecordOf<"run_finished">,
-  content: boolean,
+  wanted: { readonly content: boolean; readonly principal: boolean },
 ): Attributes {
-  const { sessionId, runId, agent, input, parent } = started;
+  const { sessionId, runId, agent, input, parent, principal } = started;
   const parts = [{ type: "text", content: input }];
   return withoutAbsent({
     [names.operation]: names.operations.run,
@@ -26,7 +26,8 @@ export function runAttributes(
     [names.conversationId]: sessionId,
     ...usageAttributes(finished.usage),
     [names.errorType]: finished.status === "failed" ? (finished.fault ?? finished.reason) : undefined,
-    [names.inputMessages]: content ? JSON.stringify([{ role: "user", parts }]) : undefined,
+    [names.principal]: wanted.principal ? principal : undefined,
+    [names.inputMessages]: wanted.content ? JSON.stringify([{ role: "user", parts }]) : undefined,
     "pawl.run.id": runId,
     "pawl.run.status": finished.status,
     "pawl.run.reason": finished.reason,

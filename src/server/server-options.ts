@@ -145,6 +145,13 @@ type Common = {
    */
   readonly metrics?: Metrics;
   /**
+   * The span that the spans of a request's run become children of, as W3C's `traceparent`. True: the header `traceparent`,
+   * as proxies and instrumented clients send it. False: none. A function returns it: `activeTraceparent` of
+   * `pawl/protocols/opentelemetry`, where this server itself is instrumented. A client that sends the header decides on the
+   * trace, and on whether it is sampled: set it to false where clients are strangers. Default: true.
+   */
+  readonly traceparent?: boolean | ((request: Request) => string | undefined);
+  /**
    * Whether the server has the inspector, a page for people, at its root. A browser is let in by a start link:
    * `createStartCode()`. Default: false.
    */
@@ -191,6 +198,8 @@ export type ServerSettings = {
   /** Milliseconds; null: never. */
   readonly aloneMs: number | null;
   readonly metrics: Metrics | null;
+  /** The span of a request, as an option of the run. */
+  readonly traceOf: (request: Request) => { readonly traceparent?: string };
   readonly ui: boolean;
 };
 
@@ -225,7 +234,8 @@ const optionNames: ReadonlySet<string> = new Set([
     "origins",
     "limits",
   ],
-  ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics", "ui"],
+  ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
+  ...["traceparent", "ui"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -270,7 +280,25 @@ export function settingsOf(options: ServerOptions): ServerSettings {
     peers,
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
     metrics: checkMetrics(options.metrics),
+    traceOf: traceOf(options.traceparent),
     ui: options.ui ?? false,
+  };
+}
+
+/** @throws PawlError `bad_configuration` */
+function traceOf(traceparent: ServerOptions["traceparent"] = true): ServerSettings["traceOf"] {
+  if (typeof traceparent !== "boolean" && typeof traceparent !== "function")
+    throw misconfigured("traceparent is true, false, or a function that returns the traceparent of a request.");
+  if (traceparent === false) return () => ({});
+  const read = traceparent === true ? (request: Request) => request.headers.get("traceparent") : traceparent;
+  return (request) => {
+    try {
+      const given = read(request);
+      return typeof given === "string" ? { traceparent: given } : {};
+    } catch {
+      // No request fails for its trace.
+      return {};
+    }
   };
 }
 

@@ -172,7 +172,7 @@ describe("spans", () => {
     const agent = createAgent({
       model: createScriptedModel([{ calls }, { text: "Done." }]),
       tools: [{ ...tool, needsApproval: true }, fail],
-      observers: [createOpenTelemetryObserver({ tracer })],
+      observers: [createOpenTelemetryObserver({ tracer, principal: true })],
       clock,
     });
     await agent.run("Go", { sessionId: "s", runId: "r" });

@@ -84,6 +84,7 @@ const calls: { readonly [name: string]: () => unknown } = {
 
 /** The exported functions without options: each takes values, ids or data alone. */
 const withoutOptions: readonly string[] = [
+  "activeTraceparent",
   ...["CrashFailure", "InvariantBroken", "KillFailure", "PawlError", "StepError", "TaskComplete"],
   ...[
     "addUsage",

@@ -56,6 +56,8 @@ type Body =
         readonly queuedSeq?: number;
         /** The options of the run that override its agent's. */
         readonly options?: RunOptions;
+        /** The span that the request was made in, as W3C's `traceparent`. The run's spans are its children. */
+        readonly traceparent?: string;
       })
   /** A request waits for its turn. */
   | (OfRun &
@@ -68,6 +70,8 @@ type Body =
         readonly interrupts?: true;
         /** The options of the run that override its agent's. */
         readonly options?: RunOptions;
+        /** As in `run_started`. */
+        readonly traceparent?: string;
       })
   /** Something was said to the run under way. */
   | (ByPrincipal & {

@@ -42,6 +42,8 @@ export type InboxBody =
       readonly session: SessionBinding;
       /** The person or account that sent it. */
       readonly by?: string;
+      /** The span that the request was made in, as W3C's `traceparent`. */
+      readonly traceparent?: string;
       /** Which calls a steer skips. */
       readonly skip?: "unstarted";
       /** With `queue`: the run under way is aborted, and this one is the next. */
@@ -236,6 +238,7 @@ function inputEvents(
     limits: body.limits ?? defaults.limits,
     input: body.input,
     ...(body.options === undefined ? {} : { options: body.options }),
+    ...(body.traceparent === undefined ? {} : { traceparent: body.traceparent }),
     ...by,
   };
   if (history !== undefined && state.session !== null) return refusedRun(run, state);

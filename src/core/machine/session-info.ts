@@ -13,7 +13,12 @@ export type SessionInfo = {
   /** For lists: the first words of the first request, or the title that a person has given the session since. */
   readonly title?: string;
   /** The call of another session that started this one. */
-  readonly parent?: { readonly sessionId: string; readonly callKey: string };
+  readonly parent?: {
+    readonly sessionId: string;
+    readonly callKey: string;
+    /** The trace of the parent's run, if its request said which. */
+    readonly traceId?: string;
+  };
   /** The session at the top of a chain of parents. */
   readonly top?: string;
   /** The person or account that began the session. */

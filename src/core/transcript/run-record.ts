@@ -19,6 +19,10 @@ export type RunRecord = {
   /** What the run overrides, as far as it still holds. */
   options: RunOptions;
   readonly limits: RunLimits;
+  /** The person or account that sent the request. */
+  readonly by?: string;
+  /** The span that the request was made in, as W3C's `traceparent`. */
+  readonly traceparent?: string;
   /** What hooks chose for the present step instead of the run's options. */
   choices: Choices;
   /** The last step after which the `afterStep` hooks were called. */
@@ -73,10 +77,18 @@ export type RunRecord = {
   condition?: string;
 };
 
+/** Who sent a request, and from where. */
+export type SentFrom = Pick<EventOf<"run_queued">, "by" | "traceparent">;
+
 /** The record of a run that begins. */
 export function createRun(
   { runId, at, limits }: EventOf<"run_started">,
-  { seq, input, options }: Pick<RunRecord, "input" | "options"> & { readonly seq: number },
+  {
+    seq,
+    input,
+    options,
+    sent,
+  }: Pick<RunRecord, "input" | "options"> & { readonly seq: number; readonly sent: SentFrom },
 ): RunRecord {
   return {
     runId,
@@ -86,6 +98,8 @@ export function createRun(
     input,
     options,
     limits,
+    ...(sent.by === undefined ? {} : { by: sent.by }),
+    ...(sent.traceparent === undefined ? {} : { traceparent: sent.traceparent }),
     choices: noChoices,
     leftSteps: 0,
     compacted: null,

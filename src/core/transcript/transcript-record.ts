@@ -44,6 +44,10 @@ export type Transcript = {
       readonly input: readonly UserMessage[];
       /** The options of the run. */
       readonly options?: RunOptions;
+      /** The person or account that sent it. */
+      readonly by?: string;
+      /** The span that it was made in, as W3C's `traceparent`. */
+      readonly traceparent?: string;
     }
   >;
   /** The entries that started the runs whose messages are shown. */

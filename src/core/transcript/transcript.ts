@@ -154,8 +154,15 @@ function addLateResult(transcript: Transcript, seq: number, event: EventOf<"late
   noteKept(transcript.shownResults, { output: event.output, seq });
 }
 
-function queue(transcript: Transcript, seq: number, { runId, input, options }: EventOf<"run_queued">): void {
-  const request = options === undefined ? { runId, input } : { runId, input, options };
+function queue(transcript: Transcript, seq: number, event: EventOf<"run_queued">): void {
+  const { runId, input, options, by, traceparent } = event;
+  const request = {
+    runId,
+    input,
+    ...(options === undefined ? {} : { options }),
+    ...(by === undefined ? {} : { by }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
   transcript.queued = new Map([...transcript.queued, [seq, request]]);
 }
 
@@ -193,7 +200,8 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   transcript.runs = transcript.runs.concat(seq);
   // Another agent may have other context sources.
   if ((event.options ?? queued?.options)?.agent !== undefined) transcript.sources = null;
-  transcript.run = createRun(event, { seq, input, options: event.options ?? queued?.options ?? noOptions });
+  const options = event.options ?? queued?.options ?? noOptions;
+  transcript.run = createRun(event, { seq, input, options, sent: queued ?? event });
 }
 
 function noteFailure(run: RunRecord, seq: number, event: EventOf<"model_failed">): void {

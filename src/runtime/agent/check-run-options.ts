@@ -27,6 +27,12 @@ import type { EventsOptions } from "./stream-types.js";
 
 const localRules: OptionTable<LocalOptions> = { output: anything, stopWhen: anything, dependencyOverrides: anObject };
 
+/** What is none is ignored, as the specification says. */
+const aTraceparent: OptionRule = {
+  takes: (value) => value === null || anyText.takes(value),
+  wanted: "a text, as W3C's header traceparent",
+};
+
 const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOpenCalls">> = {
   signal: aSignal,
   runId: anything,
@@ -40,6 +46,7 @@ const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOp
   model: anyText,
   settings: anObject,
   by: anything,
+  traceparent: aTraceparent,
   ...localRules,
 };
 

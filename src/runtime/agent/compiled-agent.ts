@@ -71,6 +71,8 @@ export type CompiledAgent = {
   /** The observers that also observe the agents behind its tools. */
   readonly childObservers: readonly Observer[];
   readonly redact: Redact;
+  /** The span that is active now, as an observer knows it. */
+  readonly activeTraceparent: () => string | undefined;
   readonly family: AgentFamily;
   /** The agents that can be reached through handoffs; null if it hands over to none. */
   readonly graph: AgentGraph | null;

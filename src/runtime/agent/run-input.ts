@@ -6,6 +6,7 @@ import { checkJson } from "../../core/data/json.js";
 import type { Json, UserMessage, UserPart } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import { nearestName } from "../../core/data/nearest-name.js";
+import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
@@ -59,6 +60,13 @@ export type StartOptions = {
    * of the AI SDK. Only for a session that does not exist yet. At most 10,000 messages and 16 MiB.
    */
   readonly history?: History;
+  /**
+   * The span that the run's spans become children of, as W3C's `traceparent`: most often the header of a request. The log
+   * keeps it, so the run stays in that trace whichever process carries it on, and so do the agents behind its tools. What
+   * is no `traceparent` is ignored. Null: none. Default: the span that is active here, if the agent has an OpenTelemetry
+   * observer.
+   */
+  readonly traceparent?: string | null | undefined;
 } & Sender &
   HistoryOptions &
   LocalOptions;
@@ -93,7 +101,8 @@ export function inputBody(
 ): InputBody {
   const limits = options.limits === undefined ? agent.limits : limitsOf({ ...agent.limits, ...options.limits }, agent);
   checkReachedPrices(limits, agent);
-  return bodyOf(input, options, runId, mode, skip, {
+  const { traceparent = agent.activeTraceparent() } = options;
+  return bodyOf(input, { ...options, traceparent }, runId, mode, skip, {
     limits,
     bind: (title) => sessionInfo(beginningWith(options.agent, agent), title),
   });
@@ -122,6 +131,7 @@ function bodyOf(
 ): InputBody {
   checkRunId(runId);
   const { by } = options;
+  const span = parseTraceparent(options.traceparent);
   const messages = messagesOf(input);
   const runOptions = runOptionsOf(options);
   const steering = skip === undefined ? {} : { skip: checkSkip(skip, mode) };
@@ -135,6 +145,7 @@ function bodyOf(
     ...(limits === undefined ? {} : { limits }),
     ...(runOptions === undefined ? {} : { options: runOptions }),
     ...(by === undefined ? {} : { by }),
+    ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
     ...steering,
     ...(mode === "interrupt" ? { interrupts: true } : {}),
   };

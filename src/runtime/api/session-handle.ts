@@ -33,6 +33,7 @@ export type SendOptions = Pick<
   | "model"
   | "settings"
   | "output"
+  | "traceparent"
 > & {
   /**
    * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before

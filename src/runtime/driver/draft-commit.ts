@@ -70,7 +70,7 @@ export function createDraft(
     state = after;
     const events = publicEvents(sessionId, entry, transcript, before, after, questionsOf);
     const sent = isTraced ? sentCall(entry, transcript) : null;
-    steps.push({ entry, events, before, after, shown: transcript.messages.length, sent });
+    steps.push({ entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run });
   }
 
   return { apply, state: () => state, steps };

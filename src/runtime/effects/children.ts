@@ -8,6 +8,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import { isLimit, type Reason } from "../../core/data/reasons.js";
+import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { principalIn } from "../../core/machine/session-info.js";
@@ -31,8 +32,9 @@ export async function startChild(
   { runId, callKey }: EffectOf<"run_tool">,
   child: ChildAgent,
   input: unknown,
-  { sessionId, state, parts, now }: EffectContext,
+  { sessionId, state, parts, transcript, now }: EffectContext,
 ): Promise<EventBody> {
+  const span = parseTraceparent(transcript.run?.traceparent);
   const childId = childIdOf(sessionId, callKey);
   const reserved = reserveFor(callKey, state, parts.family);
   if (reserved === "nothing")
@@ -44,10 +46,11 @@ export async function startChild(
     runId: childIdOf(childId, callKey),
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     limits: within(reserved, child.limits),
+    ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
     ...(child.output === undefined ? {} : { options: { output: child.output.jsonSchema } }),
     session: {
       ...child.sessionInfo(text),
-      parent: { sessionId, callKey },
+      parent: { sessionId, callKey, ...(span === undefined ? {} : { traceId: span.traceId }) },
       top: state.session?.top ?? sessionId,
       ...principalIn(state),
     },

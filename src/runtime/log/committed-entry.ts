@@ -5,6 +5,7 @@ import type { CacheBreak } from "../../core/data/cache-break.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
+import type { SentFrom } from "../../core/transcript/run-record.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 
@@ -17,6 +18,8 @@ export type CommittedEntry = {
   readonly shown: number;
   /** What the model call of a `prepared` entry is sent; null for other entries, and if nobody traces. */
   readonly sent: SentCall | null;
+  /** Who sent the request of the present or last run, and from where; null before the first run. */
+  readonly asked: SentFrom | null;
 };
 
 export type SentCall = {

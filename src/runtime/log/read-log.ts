@@ -132,7 +132,8 @@ export async function* readCommittedEntries(
     const before = follower.state;
     const events = await followEntry(follower, entry);
     const { state: after, transcript } = follower;
-    yield { entry, events, before, after, shown: transcript.messages.length, sent: sentCall(entry, transcript) };
+    const sent = sentCall(entry, transcript);
+    yield { entry, events, before, after, shown: transcript.messages.length, sent, asked: transcript.run };
   }
 }
 

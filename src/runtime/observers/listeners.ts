@@ -59,6 +59,7 @@ export type TraceListener = {
 export function compileListeners(options: WatchOptions): {
   readonly listeners: readonly Listener[];
   readonly redact: Redact;
+  readonly activeTraceparent: () => string | undefined;
 } {
   const redact = guarded(options.redact ?? createRedaction());
   const call = createCall(redact);
@@ -66,7 +67,22 @@ export function compileListeners(options: WatchOptions): {
   return {
     listeners: offPath([callBack(options, call), ...observers.map((observer) => observe(observer, call))]),
     redact,
+    activeTraceparent: () => activeTraceparent(observers, call),
   };
+}
+
+function activeTraceparent(observers: readonly Observer[], call: Call): string | undefined {
+  for (const { name = "observer", traceparent } of observers) {
+    let known: string | undefined;
+    const ask = (): unknown => {
+      const given: unknown = traceparent?.();
+      if (typeof given === "string") known = given;
+      return given;
+    };
+    call(name, ask);
+    if (known !== undefined) return known;
+  }
+  return undefined;
 }
 
 type Watcher = Omit<Listener, "catchUp">;
@@ -76,6 +92,7 @@ const observerRules: OptionTable<Observer> = {
   onEvent: aFunction,
   onDelta: aFunction,
   onTrace: aFunction,
+  traceparent: aFunction,
   traceContent: trueOrFalse,
   children: trueOrFalse,
 };

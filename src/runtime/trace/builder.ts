@@ -10,8 +10,10 @@
 import { defined } from "../../core/data/defined.js";
 import { textOf, type UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
-import type { Event, EventOf, HookRecord } from "../../core/machine/event.js";
-import type { Purpose, State, Status } from "../../core/machine/state.js";
+import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
+import type { Event, EventOf } from "../../core/machine/event.js";
+import type { Purpose, SessionInfo, State, Status } from "../../core/machine/state.js";
+import type { SentFrom } from "../../core/transcript/run-record.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type {
   LoopTrace,
@@ -25,6 +27,7 @@ import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
 import { failedAttempt, finishedAttempt, used } from "./attempts.js";
 import { callsOf, contentWriter, type OpenCalls, seeCallEvent, seeCallEvents, seeToolStep } from "./calls.js";
+import { tracedHooks } from "./hooks.js";
 import { runIdOf, traceIdOf } from "./ids.js";
 
 export type TraceBuilderOptions = {
@@ -48,6 +51,8 @@ const inputCharacters = 200;
 
 type OpenRun = {
   readonly runId: string;
+  /** Null until an entry of the run was seen. */
+  traceId: string | null;
   readonly startedAt: number;
   restarts: number;
   readonly hooks: TracedHook[];
@@ -78,29 +83,52 @@ export function createTraceBuilder(
   begun: { readonly runId: string; readonly startedAt: number } | null = null,
 ): TraceBuilder {
   const writer = content ? contentWriter(redact) : null;
-  let run: OpenRun | null = begun === null ? null : { ...begun, restarts: 0, hooks: [], states: [] };
+  let run: OpenRun | null = begun === null ? null : { ...begun, traceId: null, restarts: 0, hooks: [], states: [] };
   let step: OpenStep | null = null;
   let finishing = false;
   /** The last model call of the run. */
   let last: SentCall | null = null;
   let records: TraceRecord[] = [];
 
-  const of = (runId: string) => ({ sessionId, runId, traceId: traceIdOf(sessionId, runId) });
+  const of = (runId: string) => {
+    const own = run?.runId === runId ? run.traceId : null;
+    return { sessionId, runId, traceId: own ?? traceIdOf(sessionId, runId) };
+  };
 
   function make(record: TraceRecord): void {
     records.push(record);
   }
 
-  function begin(event: PublicEvent & { readonly type: "run_started" }, { session }: State): void {
+  /** The trace of the request that asked for the run, or else one of its own. */
+  function traceOf(runId: string, asked: SentFrom | null): string {
+    return parseTraceparent(asked?.traceparent)?.traceId ?? traceIdOf(sessionId, runId);
+  }
+
+  function begin(
+    event: PublicEvent & { readonly type: "run_started" },
+    { session }: State,
+    asked: SentFrom | null,
+  ): void {
     const { runId, at, input } = event;
-    run = { runId, startedAt: at, restarts: 0, hooks: [], states: [] };
+    run = { runId, traceId: traceOf(runId, asked), startedAt: at, restarts: 0, hooks: [], states: [] };
     step = null;
     last = null;
     finishing = false;
     records = [];
     const parent = session?.parent === undefined ? {} : { parent: withTrace(session.parent) };
     const beginning = redact(beginningOf(input)).slice(0, inputCharacters);
-    make({ type: "run_started", ...of(runId), at, agent: session?.agent ?? "", input: beginning, ...parent });
+    const span = parseTraceparent(asked?.traceparent);
+    const principal = asked?.by ?? session?.principal;
+    make({
+      type: "run_started",
+      ...of(runId),
+      at,
+      agent: session?.agent ?? "",
+      input: beginning,
+      ...defined({ principal: principal === undefined ? undefined : redact(principal) }),
+      ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
+      ...parent,
+    });
   }
 
   function endStep(): void {
@@ -245,11 +273,12 @@ export function createTraceBuilder(
   }
 
   function add(given: CommittedEntry): readonly TraceRecord[] {
-    const { entry, events, before, after } = given;
+    const { entry, events, before, after, asked } = given;
     const { event } = entry;
     const started = events.find((one) => one.type === "run_started");
     const made = started === undefined ? records.length : 0;
-    if (started !== undefined) begin(started, after);
+    if (started !== undefined) begin(started, after, asked);
+    else if (run?.traceId === null) run.traceId = traceOf(run.runId, asked);
     const hooks = tracedHooks(event, redact);
     const previous = step;
     take(given, hooks);
@@ -302,29 +331,10 @@ function spanOf<Open extends { readonly startedAt: number; readonly endedAt: num
   return { ...open, durationMs: Math.max(0, endedAt - open.startedAt) };
 }
 
-function withTrace(parent: { readonly sessionId: string; readonly callKey: string }) {
-  return { ...parent, traceId: traceIdOf(parent.sessionId, runIdOf(parent.callKey)) };
+function withTrace({ sessionId, callKey, traceId }: NonNullable<SessionInfo["parent"]>) {
+  return { sessionId, callKey, traceId: traceId ?? traceIdOf(sessionId, runIdOf(callKey)) };
 }
 
 function beginningOf(input: readonly UserMessage[]): string {
   return input.map(textOf).join("\n");
-}
-
-/** Derives when each hook ran: hooks run one after another, and the event is made when the last hook has returned. */
-function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
-  const { hooks = [], at } = event;
-  const callKey = "callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {};
-  let endedAt = at;
-  return hooks
-    .toReversed()
-    .map((record) => {
-      const startedAt = endedAt - record.ms;
-      endedAt = startedAt;
-      return { ...shownHook(record, redact), startedAt, durationMs: record.ms, ...callKey };
-    })
-    .reverse();
-}
-
-function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact) {
-  return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
 }

@@ -158,20 +158,20 @@ async function beginOrJoin(
   const named = agentFor(context, agent);
   if (!(await isAllowed(context, asked.principal, "begin", null, { agent: named })))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return postedSession(asked.principal, context, sessionIdOf(asked.principal, chat), named);
+  return postedSession(asked, context, sessionIdOf(asked.principal, chat), named);
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
 async function chatSession(
-  { principal }: Asked,
+  asked: Asked,
   context: ServerContext,
   chat: string,
   agent: string | undefined,
 ): Promise<PostedSession | null> {
-  const id = sessionIdOf(principal, chat);
+  const id = sessionIdOf(asked.principal, chat);
   if ((await context.settings.store.describe(id)) === null) return null;
-  const { asked } = await sessionFor(context, principal, "chat", id);
-  return postedSession(principal, context, id, asked.info?.agent ?? agent);
+  const found = await sessionFor(context, asked.principal, "chat", id);
+  return postedSession(asked, context, id, found.asked.info?.agent ?? agent);
 }
 
 /** The one that is named, or the only one. */
@@ -193,7 +193,7 @@ function sessionIdOf(principal: Principal, chat: string): string {
  * approve sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
  */
 export function postedSession(
-  principal: Principal,
+  { request, principal }: Pick<Asked, "request" | "principal">,
   context: ServerContext,
   id: string,
   agent: string | undefined,
@@ -217,7 +217,8 @@ export function postedSession(
   return {
     ...session,
     async send(input, options) {
-      const sent = await session.send(input, { ...options, ...naming, by: principal.id });
+      const from = { ...naming, by: principal.id, ...settings.traceOf(request) };
+      const sent = await session.send(input, { ...options, ...from });
       context.alone?.begun(id, sent.runId);
       return sent;
     },

@@ -128,8 +128,9 @@ function refusal(id: string | number): Uint8Array {
 }
 
 /** @param called is told the sessions of the call */
-function hostFor({ principal }: Asked, context: ServerContext, { leaving }: OpenCall, called: Set<string>): McpHost {
+function hostFor(asked: Asked, context: ServerContext, { leaving }: OpenCall, called: Set<string>): McpHost {
   const { settings, agents } = context;
+  const { principal } = asked;
   return {
     info: { name: "pawl", version: "1" },
     agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
@@ -139,11 +140,11 @@ function hostFor({ principal }: Asked, context: ServerContext, { leaving }: Open
           throw new ServerError("forbidden", "You may not begin sessions here.");
         const id = randomText(16);
         called.add(id);
-        return postedSession(principal, context, id, agent);
+        return postedSession(asked, context, id, agent);
       }
       called.add(sessionId);
-      const { asked } = await sessionFor(context, principal, "run", sessionId);
-      return postedSession(principal, context, sessionId, asked.info?.agent ?? agent);
+      const found = await sessionFor(context, principal, "run", sessionId);
+      return postedSession(asked, context, sessionId, found.asked.info?.agent ?? agent);
     },
     carryOn: async () => null,
     makeId: () => randomText(16),

@@ -141,6 +141,7 @@ async function send({ request, principal, params, body }: Asked, context: Server
     session.send(input, {
       ...options,
       by: principal.id,
+      ...context.settings.traceOf(request),
       ...(mode === undefined ? {} : { mode }),
       ...(key === null ? {} : { runId: key }),
     }),

@@ -253,7 +253,8 @@ async function begin({ request, principal, body }: Asked, context: ServerContext
       "session_busy",
       `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
     );
-  const own = { ...(key === null ? {} : { runId: key }), ...rootOf(agents.get(agent)) };
+  const trace = context.settings.traceOf(request);
+  const own = { ...(key === null ? {} : { runId: key }), ...rootOf(agents.get(agent)), ...trace };
   const { runId } = await byClient(client.session(id).send(input, { ...options, agent, by: principal.id, ...own }));
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }

@@ -1,0 +1,30 @@
+/**
+ * The header `traceparent` of W3C Trace Context, which names the span that a request was made in.
+ *
+ * Its grammar is that of version 00. A later version begins with the same fields, and may have more after them.
+ */
+
+const grammar = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
+
+/** The span that a `traceparent` names. */
+export type RemoteSpan = {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  readonly isSampled: boolean;
+};
+
+/** Undefined for what is no `traceparent`: the specification has it ignored. */
+export function parseTraceparent(value: unknown): RemoteSpan | undefined {
+  const [, version, traceId = "", spanId = "", flags = "", rest] =
+    typeof value === "string" ? (grammar.exec(value) ?? []) : [];
+  if (version === undefined || version === "ff" || (version === "00" && rest === "-")) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** As the log keeps it: 55 characters of version 00. */
+export function traceparentOf({ traceId, spanId, isSampled }: RemoteSpan): string {
+  return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
+}
