@@ -139,7 +139,7 @@ function pageOf(models, { version, asOf }) {
       known[field] === undefined ? [] : [`  ${quoted(id)}: ${literal(known[field])},`],
     );
   return `// Written by scripts/prices.mjs from the data of ${name} (MIT, Copyright (c) Pydantic Services Inc.). Do not edit.
-import type { PriceTable } from "../../ports/price.js";
+import type { PriceTable } from "../../core/data/price.js";
 
 /** The day on which that version was published. */
 export const asOf = ${quoted(asOf)};

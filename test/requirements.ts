@@ -349,8 +349,12 @@ const rows = {
     "Deployments (containers, serverless, several machines) each have a page and a `compose.yaml` or the like that a test starts as far as this can be done without a container engine.",
 
   // COST: what a run costs
+  "COST-1":
+    'An agent asks its provider for the prompt cache by default (`promptCache`: `"auto"`, `"5m"`, `"1h"`, `"off"`): marks for Anthropic, Bedrock and OpenRouter, a key for OpenAI and xAI; at most four marks, none that a provider refuses; an author\'s own marks win; nothing of it is needed to rebuild a request.',
+  "COST-2":
+    "Request n+1 begins with request n byte for byte, unless a compaction, handoff, changed tool, prompt, model, tool choice or hook says otherwise; then the trace, `/cost` and the inspector name what broke it and what that cost.",
   "COST-3":
-    "Compaction, the last summary, cut outputs, images and changed AGENTS.md do not break the prefix of requests; kill, resume and fork read what was cached.",
+    "Compaction, the last summary, cut outputs, images and a changed AGENTS.md do not break the prefix; kill, resume and fork read what was cached.",
   "COST-4":
     "Prices of several hundred models by exact id, with long-context tiers and both cache lifetimes, generated with a date from a maintained source; the author's prices win; unknown is never zero; the bill equals the provider's rules.",
   "COST-5":
@@ -604,6 +608,8 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "UI-3",
   "SEC-18#page",
   "SEC-5#server",
+  "COST-1",
+  "COST-2",
   "COST-3",
   "COST-4",
   "COST-5",

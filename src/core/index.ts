@@ -2,6 +2,7 @@
  * `pawl/core`: the loop as a pure state machine. It has no I/O, no clock and no randomness, so it runs anywhere.
  */
 
+export { textOfCacheBreak } from "./data/cache-break.js";
 export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
 export { type Skeleton, skeletonOf } from "./data/escapes.js";

@@ -114,13 +114,6 @@ export function createSessionLoads(
     dispatch({ type: "session", id, action: { type: "traces_loaded", traces: steps.slice(0, count) } });
   }
 
-  /** With that of the step before: where the request first differs from that one's, the cache broke. */
-  async function loadStepTrace(id: string, path: string, rows: readonly StepRow[], row: StepRow): Promise<void> {
-    const before = rows[rows.indexOf(row) - 1];
-    const isFirst = before === undefined || before.runId !== row.runId;
-    await loadTraces(id, path, isFirst ? row.seq : before.seq, isFirst ? 1 : 2);
-  }
-
   /** Asks once, and again after a failure. */
   function once(id: string, what: string, load: () => Promise<void>): void {
     const mark = `${id}\n${what}`;
@@ -144,7 +137,7 @@ export function createSessionLoads(
         asked.delete(`${id}\nevents ${key}`);
       });
     if (!state.traces.has(key) && !row.flags.includes("under_way"))
-      once(id, `trace ${key}`, () => loadStepTrace(id, path, state.rows, row));
+      once(id, `trace ${key}`, () => loadTraces(id, path, row.seq, 1));
   }
 
   function traces(rows: readonly StepRow[]): void {

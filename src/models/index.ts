@@ -11,6 +11,7 @@ export {
   type LanguageModelV4,
 } from "./ai-sdk/language-model.js";
 export { createDemoModel } from "./demo/demo-model.js";
+export { type CacheLoss, cacheLoss, costOfCall, savedByCache } from "./facts/cost.js";
 export { listPrices, type PriceList, priceLists } from "./facts/prices.js";
 export { type RecordOptions, recordModel } from "./recorded/record.js";
 export { readRecording } from "./recorded/recording.js";

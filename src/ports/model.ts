@@ -13,8 +13,8 @@ import type {
   Usage,
 } from "../core/data/message.js";
 import type { ModelSettings } from "../core/data/model-settings.js";
+import type { Price } from "../core/data/price.js";
 import type { RunOptions, ToolChoice } from "../core/machine/event.js";
-import type { Price } from "./price.js";
 
 /** A JSON Schema object: draft 7, or those parts of 2020-12 that draft 7 has too. */
 export type JsonSchema = { readonly [key: string]: Json };

@@ -6,7 +6,7 @@ import type { ToolOutput, Usage } from "../core/data/message.js";
 import type { CompactionService } from "./compaction.js";
 import type { TokenEstimator } from "./tokens.js";
 
-export type { Price, PriceTable, Rates } from "./price.js";
+export type { Price, PriceTable, Rates } from "../core/data/price.js";
 
 /** Knows what model calls cost. */
 export type UsageService = {

@@ -1,20 +1,35 @@
-/** Where a provider's cache broke, as the page tells it from traces. */
+/** What the page says of a step that could not read the step before from its provider's cache. */
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, traceSession } from "../../src/index.js";
-import { breakText, cacheBreakOf } from "../../src/inspector/state/cache-break.js";
+import { cacheBreakText } from "../../src/inspector/state/cache-break.js";
 import { createScriptedModel } from "../../src/testing/index.js";
+import { serverOfTest } from "../server/rig.js";
+import { verifies } from "../verifies.js";
 
 const look = defineTool({ name: "look", description: "Looks.", input: { type: "object" }, execute: () => "seen" });
 
-test("the cache breaks at the first part that differs, and not where a request only adds", async () => {
+/** The sentences of a session whose third request drops messages, and whose fourth has another prompt. */
+async function sentences(id: string, promptCache: "auto" | "off", isReported = true) {
   const store = createMemoryStore();
-  const usage = { inputTokens: 20, outputTokens: 5, cacheReadTokens: 18, cacheWriteTokens: 2 };
-  const looking = { calls: [{ name: "look" }], usage };
-  const model = createScriptedModel([looking, looking, looking, { text: "Done.", usage }]);
+  const used = (read: number, written: number) => ({
+    usage: {
+      inputTokens: 100_000,
+      outputTokens: 5,
+      ...(isReported ? { cacheReadTokens: read, cacheWriteTokens: written } : {}),
+    },
+  });
+  const looking = { calls: [{ name: "look" }] };
+  const script = [
+    { ...looking, ...used(0, 90_000) },
+    { ...looking, ...used(90_000, 10_000) },
+    { ...looking, ...used(30_000, 70_000) },
+    { text: "Done.", ...used(0, 100_000) },
+  ];
   let step = 0;
   const agent = createAgent({
     store,
-    model,
+    promptCache,
+    model: createScriptedModel(script, { id, contextWindow: 1_000_000 }),
     tools: [look],
     limits: { onRepeatedCall: "ignore" },
     hooks: [
@@ -29,14 +44,33 @@ test("the cache breaks at the first part that differs, and not where a request o
     ],
   });
   await agent.run("Go.", { sessionId: "s" });
-  const steps = (await traceSession(store, "s")).filter((record) => record.type === "step");
-  const breaks = steps.map((one, at) => cacheBreakOf(one, steps[at - 1]));
-  expect(breaks[0]).toBeNull();
-  expect(breaks[1]).toBeNull();
-  expect(breaks[2]).toEqual({ what: "message", message: 2 });
-  expect(breaks[3]).not.toBeNull();
-  expect(breaks.flatMap((one) => (one === null ? [] : [breakText(one)]))[0]).toBe("message 2");
-  // A provider that reports no cache has lost nothing.
-  const silent = steps.map((one) => ({ ...one, attempts: one.attempts.map(({ usage: _, ...attempt }) => attempt) }));
-  expect(silent.map((one, at) => cacheBreakOf(one, silent[at - 1]))).toEqual([null, null, null, null]);
+  const { ask } = await serverOfTest({ store });
+  const { records } = (await ask("GET", "/v1/sessions/s/trace?type=step")).json;
+  const stored = (await traceSession(store, "s")).filter(({ type }) => type === "step");
+  expect(records.map(({ cacheLoss: _, ...record }: { readonly cacheLoss?: unknown }) => record)).toEqual(
+    JSON.parse(JSON.stringify(stored)),
+  );
+  return records.map(cacheBreakText);
+}
+
+test(
+  "a break of the cache is named, with the tokens that were charged again and their price",
+  verifies("COST-2"),
+  async () => {
+    // Written for $2.50 a million instead of read for $0.20.
+    expect(await sentences("anthropic/claude-sonnet-5", "auto")).toEqual([
+      null,
+      null,
+      "The cache broke: earlier messages changed, from message 2 on. 70,000 tokens were charged again, for about $0.16.",
+      "The cache broke: the system prompt changed. 100,000 tokens were charged again, for about $0.23.",
+    ]);
+  },
+);
+
+test("the price is left out if it is unknown, and all of it if no cache was asked for or none is reported", async () => {
+  expect((await sentences("own/model", "auto"))[3]).toBe(
+    "The cache broke: the system prompt changed. 100,000 tokens were charged again.",
+  );
+  expect(await sentences("anthropic/claude-sonnet-5", "off")).toEqual([null, null, null, null]);
+  expect(await sentences("anthropic/claude-sonnet-5", "auto", false)).toEqual([null, null, null, null]);
 });

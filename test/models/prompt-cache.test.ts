@@ -32,6 +32,7 @@ import {
 import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
+import { verifies } from "../verifies.js";
 import { type Body, startWireServer } from "./wire-server.js";
 import { responses } from "./wires.js";
 
@@ -85,7 +86,7 @@ function marksIn(body: Body): readonly unknown[] {
 }
 
 describe.each(claudes)("%s", (_name, create) => {
-  test("every request reads all of the request before from the cache", async () => {
+  test("every request reads all of the request before from the cache", verifies("COST-1", "COST-3"), async () => {
     const server = await start();
     const agent = createAgent({ model: create(server.baseURL), systemPrompt, tools: [note] });
     const { sessionId, status } = await agent.run("Begin.");
@@ -104,7 +105,7 @@ describe.each(claudes)("%s", (_name, create) => {
     }
   });
 
-  test("a session that another process carries on reads what the first one wrote", async () => {
+  test("a session that another process carries on reads what the first one wrote", verifies("COST-3"), async () => {
     const server = await start();
     const store = createMemoryStore();
     const parts = { systemPrompt, tools: [note], store };
@@ -114,7 +115,7 @@ describe.each(claudes)("%s", (_name, create) => {
     expect(all[9]?.read).toBe(all[8]?.total);
   });
 
-  test("a compaction reads the conversation from the cache", async () => {
+  test("a compaction reads the conversation from the cache", verifies("COST-3"), async () => {
     const summary = { text: "## Keep\n- minutes\n\n## Summary\nLines were written down." };
     const server = await start({
       reply: (index, { messages }) =>
@@ -188,7 +189,7 @@ test.each(["5m", "1h"] as const)(
   },
 );
 
-test("promptCache off sends what is sent without a prompt cache", async () => {
+test("promptCache off sends what is sent without a prompt cache", verifies("COST-1"), async () => {
   const [off, on] = [await start(), await start()];
   const parts = { systemPrompt, tools: [note] };
   await createAgent({ ...parts, model: claude(off.baseURL), promptCache: "off" }).run("Begin.");
@@ -227,7 +228,7 @@ test("a request that nothing is likely to continue marks only its system prompt"
   expect(bill?.full).toBeGreaterThan(0);
 });
 
-test("an author's own marks are the only ones", async () => {
+test("an author's own marks are the only ones", verifies("COST-1"), async () => {
   const server = await start();
   const agent = createAgent({ model: claude(server.baseURL), systemPrompt, tools: [note] });
   const cacheControl = { type: "ephemeral", ttl: "1h" };
@@ -235,19 +236,23 @@ test("an author's own marks are the only ones", async () => {
   for (const { body } of bills(server)) expect(marksIn(body)).toEqual([{ type: "ephemeral", ttl: "1h" }]);
 });
 
-test("a provider that refuses cache options is asked again without them, and a warning says so", async () => {
-  const refuse = (body: Body) =>
-    marksIn(body).length > 0 ? "system.0.cache_control: Extra inputs are not permitted" : null;
-  const server = await start({ refuse });
-  const agent = createAgent({ model: claude(server.baseURL), systemPrompt, tools: [note] });
-  const { sessionId, ...result } = await agent.run("Begin.");
-  expect(result.status).toBe("completed");
-  expect(server.ledger.filter(({ refused }) => refused !== undefined)).toHaveLength(1);
-  const warnings: string[] = [];
-  for await (const event of agent.session(sessionId).events({ follow: false }))
-    if (event.type === "step_finished") warnings.push(...(event.warnings ?? []));
-  expect(warnings.some((warning) => warning.startsWith("promptCache: the provider refused"))).toBe(true);
-});
+test(
+  "a provider that refuses cache options is asked again without them, and a warning says so",
+  verifies("COST-1"),
+  async () => {
+    const refuse = (body: Body) =>
+      marksIn(body).length > 0 ? "system.0.cache_control: Extra inputs are not permitted" : null;
+    const server = await start({ refuse });
+    const agent = createAgent({ model: claude(server.baseURL), systemPrompt, tools: [note] });
+    const { sessionId, ...result } = await agent.run("Begin.");
+    expect(result.status).toBe("completed");
+    expect(server.ledger.filter(({ refused }) => refused !== undefined)).toHaveLength(1);
+    const warnings: string[] = [];
+    for await (const event of agent.session(sessionId).events({ follow: false }))
+      if (event.type === "step_finished") warnings.push(...(event.warnings ?? []));
+    expect(warnings.some((warning) => warning.startsWith("promptCache: the provider refused"))).toBe(true);
+  },
+);
 
 const keyed: readonly (readonly [name: string, create: (baseURL: string) => LanguageModel])[] = [
   ["@ai-sdk/openai v3", (baseURL) => createOpenAI({ baseURL, apiKey })("gpt-6-sol")],

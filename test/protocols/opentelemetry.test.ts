@@ -164,6 +164,38 @@ describe("spans", () => {
     });
   });
 
+  test("say what went through the prompt cache, for how long, and what broke it", verifies("COST-2"), async () => {
+    const { tracer, exported } = await startCollector();
+    const used = (cacheReadTokens: number, cacheWriteTokens: number) => ({
+      usage: { inputTokens: 5_000, outputTokens: 5, cacheReadTokens, cacheWriteTokens },
+    });
+    const call = { calls: [{ name: "add", input: { a: 1, b: 2 } }] };
+    const model = createScriptedModel([
+      { ...call, ...used(0, 5_000) },
+      { ...call, ...used(5_000, 0) },
+      { text: "Three.", ...used(0, 5_000) },
+    ]);
+    const observers = [createOpenTelemetryObserver({ tracer })];
+    const hook: Hook = {
+      name: "changes",
+      beforeLLMCall: ({ modelCallIndex }) => (modelCallIndex === 3 ? { systemPrompt: "Be brief." } : {}),
+    };
+    const limits = { onRepeatedCall: "ignore" } as const;
+    const agent = createAgent({ model, tools: [add], observers, hooks: [hook], limits, promptCache: "1h" });
+    await agent.run("Add 1 and 2.");
+    const calls = (await exported()).filter((span) => span.name.startsWith("chat"));
+    expect(calls.map(({ attributes }) => attributes["pawl.cache.ttl"])).toEqual(["1h", "1h", "1h"]);
+    expect(calls.map(({ attributes }) => attributes["pawl.cache.broke"])).toEqual([
+      undefined,
+      undefined,
+      "system_prompt",
+    ]);
+    expect(calls[1]?.attributes).toMatchObject({
+      "gen_ai.usage.cache_read.input_tokens": 5_000,
+      "gen_ai.usage.cache_creation.input_tokens": 0,
+    });
+  });
+
   test("say how tool calls ended, and what they waited for", verifies("TRC-1"), async () => {
     const { tracer, exported } = await startCollector();
     const clock = createTestClock();

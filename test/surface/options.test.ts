@@ -120,6 +120,7 @@ const withoutOptions: readonly string[] = [
     "stepCount",
     "storeConformance",
   ],
+  ...["cacheLoss", "costOfCall", "savedByCache"],
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 

@@ -3,7 +3,6 @@
  */
 import {
   type Agent,
-  type CacheBreak,
   estimateTokens,
   type Message,
   type ModelRequest,
@@ -12,11 +11,11 @@ import {
   type Store,
   type TraceRecordOf,
 } from "../../index.js";
-import { costOfLoss } from "../cache-savings.js";
-import { dollars } from "../closing-line.js";
+import { cacheLoss } from "../../models/index.js";
 import { compactionNote } from "../compaction-note.js";
 import { type Line, lineOf, spanOf } from "../screen/line.js";
 import { counted, oneLine } from "../text.js";
+import { lastBreakNote } from "./cache-break-note.js";
 import type { CommandContext } from "./session-commands.js";
 import { traceRecords } from "./trace-records.js";
 import { wrappedNote } from "./view-lines.js";
@@ -42,7 +41,7 @@ export async function context({ agent, store, sessionId, columns, say }: Command
       ? []
       : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
     ...wrappedNote(await leftOut(agent, sessionId), columns(), "dim"),
-    ...(broke === null ? [] : wrappedNote(breakNote(broke), columns(), "dim")),
+    ...(broke === null ? [] : wrappedNote(broke, columns(), "dim")),
   ]);
 }
 
@@ -77,61 +76,23 @@ type LastStep = {
   readonly sources: Sources;
   /** The tokens that its provider counted; null if nobody has said. */
   readonly fromProvider: number | null;
-  /** The last step that did not find the step before in the provider's cache; null if all did. */
-  readonly broke: CacheLoss | null;
+  /** What the last break of the provider's cache was; null if there was none. */
+  readonly broke: string | null;
 };
-
-type CacheLoss = {
-  readonly step: number;
-  readonly model: string;
-  readonly broke: CacheBreak;
-  /** Tokens that were charged again. Null if unknown. */
-  readonly lost: number | null;
-};
-
-/** Only providers that report their cache have one to lose. */
-function lossOf({ modelCallIndex, reused, attempts }: TraceRecordOf<"step">): CacheLoss | null {
-  const last = attempts.at(-1);
-  if (reused.broke === undefined || last?.usage === undefined) return null;
-  const { cacheReadTokens, cacheWriteTokens } = last.usage;
-  if (cacheReadTokens === undefined && cacheWriteTokens === undefined) return null;
-  const lost = reused.expected === undefined ? null : Math.max(0, reused.expected - (cacheReadTokens ?? 0));
-  return { step: modelCallIndex, model: last.model, broke: reused.broke, lost };
-}
-
-const reasonsOfBreak: { readonly [Reason in CacheBreak]: string } = {
-  tools: "the tools changed",
-  system_prompt: "the system prompt changed",
-  messages: "earlier messages changed",
-  compaction: "the conversation was summed up",
-  handoff: "another agent took over",
-  model: "another model answered",
-  tool_choice: "the tool choice changed",
-  settings: "the reasoning effort changed",
-  images: "the first image came",
-  time: "it had expired",
-  unknown: "the provider did not have it any more",
-};
-
-function breakNote({ step, model, broke, lost }: CacheLoss): string {
-  const start = `The provider's cache was last of no use in step ${step} of its run: ${reasonsOfBreak[broke]}`;
-  if (lost === null || lost === 0) return `${start}.`;
-  const usd = costOfLoss(model, lost);
-  return `${start}. ${counted(lost, "token")} were charged again${usd === null ? "" : `, about ${dollars(usd)}`}.`;
-}
 
 async function lastStep(store: Store, sessionId: string): Promise<LastStep> {
   let runId: string | null = null;
   let sources: Sources = [];
   let fromProvider: number | null = null;
-  let broke: CacheLoss | null = null;
+  let broke: string | null = null;
   for await (const step of traceRecords(store, sessionId, "step")) {
     // The first step of a run names the texts for all of them.
     if (step.runId !== runId) sources = [];
     runId = step.runId;
     sources = step.sources ?? sources;
     fromProvider = step.attempts.at(-1)?.usage?.inputTokens ?? fromProvider;
-    broke = lossOf(step) ?? broke;
+    const loss = cacheLoss(step);
+    if (loss !== null) broke = lastBreakNote(step.modelCallIndex, loss);
   }
   return { sources, fromProvider, broke };
 }

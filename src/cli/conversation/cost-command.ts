@@ -2,10 +2,12 @@
  * `/cost`: what the last run and the session used, and which model used how much. What nobody reported stays unknown.
  */
 import { addUsage, type Usage } from "../../index.js";
+import { type CacheLoss, cacheLoss } from "../../models/index.js";
 import { addSavings, type CacheSavings, noSavings, shareRead } from "../cache-savings.js";
 import { dollars } from "../closing-line.js";
 import { modelLabel } from "../model-label.js";
 import { counted, oneLine } from "../text.js";
+import { breaksNote } from "./cache-break-note.js";
 import { listedLines } from "./listed-lines.js";
 import type { CommandContext } from "./session-commands.js";
 import { costOf, tokensOf } from "./status-line.js";
@@ -17,11 +19,15 @@ type Part = { readonly usage: Usage; readonly calls: number };
 export async function cost({ store, sessionId, state, columns, say }: CommandContext): Promise<void> {
   const models = new Map<string, Part>();
   let savings = noSavings;
-  for await (const { attempts } of traceRecords(store, sessionId, "step"))
-    for (const { model, usage } of attempts) {
+  const losses: CacheLoss[] = [];
+  for await (const step of traceRecords(store, sessionId, "step")) {
+    for (const { model, usage } of step.attempts) {
       models.set(model, withCall(models.get(model), usage));
       savings = addSavings(savings, model, usage ?? {});
     }
+    const loss = cacheLoss(step);
+    if (loss !== null) losses.push(loss);
+  }
   let compactions: Part | undefined;
   for await (const { usage } of traceRecords(store, sessionId, "compaction"))
     compactions = withCall(compactions, usage);
@@ -36,8 +42,8 @@ export async function cost({ store, sessionId, state, columns, say }: CommandCon
     ...parts.map(([name, { usage, calls }]) => [`  ${name}`, usage, `, ${counted(calls, "call")}`] as const),
   ];
   const entries = rows.map(([head, usage, calls]) => ({ head, about: usedText(usage) + calls, style: "dim" }) as const);
-  const note = cacheNote(savings, total);
-  say([...listedLines(entries, columns()), ...(note === null ? [] : wrappedNote(note, columns(), "dim"))]);
+  const notes = [cacheNote(savings, total), breaksNote(losses)].filter((note) => note !== null);
+  say([...listedLines(entries, columns()), ...notes.flatMap((note) => wrappedNote(note, columns(), "dim"))]);
 }
 
 /** What the cache saved of the session's model calls; null if it read nothing. */

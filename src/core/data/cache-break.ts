@@ -27,6 +27,25 @@ export type CacheBreak =
   | "time"
   | "unknown";
 
+/** The reason in words, for people: `the tools changed`. */
+export function textOfCacheBreak(broke: CacheBreak): string {
+  return reasons[broke];
+}
+
+const reasons: { readonly [Reason in CacheBreak]: string } = {
+  tools: "the tools changed",
+  system_prompt: "the system prompt changed",
+  messages: "earlier messages changed",
+  compaction: "the conversation was summed up",
+  handoff: "another agent took over",
+  model: "another model answered",
+  tool_choice: "the tool choice changed",
+  settings: "the reasoning effort changed",
+  images: "the first image came",
+  time: "the entry had expired",
+  unknown: "the provider no longer had the entry",
+};
+
 /** How a model call used its provider's prompt cache. */
 export type CacheUsage = {
   /** Input tokens that were read from the cache. */

@@ -1,37 +1,17 @@
 /**
- * Where the request of a step first differed from the request before: from there on, a provider's cache is of no use.
+ * What the page says of a step that could not read the step before from its provider's prompt cache.
  */
+import { textOfCacheBreak } from "../../core/data/cache-break.js";
+import { cost, whole } from "./format.js";
 import type { StepTrace } from "./session-state.js";
 
-export type CacheBreak = { readonly what: string; readonly message: number | null };
-
-/** Null if the request only added to the one before. A provider's cache begins with the tools, then comes the prompt. */
-export function cacheBreakOf(trace: StepTrace | undefined, before: StepTrace | undefined): CacheBreak | null {
-  if (trace === undefined || before === undefined || trace.runId !== before.runId || !isCached(before)) return null;
-  const { reused } = trace;
-  if (!reused.tools) return { what: "tools", message: null };
-  if (!reused.prompt) return { what: "system prompt", message: null };
-  if (reused.messages < before.messages) return { what: "message", message: reused.messages + 1 };
-  return reused.broke === undefined ? null : { what: otherReasons[reused.broke] ?? reused.broke, message: null };
+/** Why the cache broke and what that cost. Null if it held, or if the provider was not asked to cache or reports no cache. */
+export function cacheBreakText(trace: StepTrace | undefined): string | null {
+  if (trace?.cacheLoss === undefined) return null;
+  const { broke, tokens, costUsd } = trace.cacheLoss;
+  const where = broke === "messages" ? `, from message ${trace.reused.messages + 1} on` : "";
+  const reason = `The cache broke: ${textOfCacheBreak(broke)}${where}.`;
+  if (tokens === undefined || tokens === 0) return reason;
+  const charged = `${whole(tokens)} ${tokens === 1 ? "token was" : "tokens were"} charged again`;
+  return `${reason} ${charged}${costUsd === undefined ? "" : `, for about ${cost(costUsd)}`}.`;
 }
-
-export function breakText({ what, message }: CacheBreak): string {
-  return message === null ? `the ${what}` : `message ${message}`;
-}
-
-/** Whether a provider was asked to cache the request, and reports what it did. Else nothing was lost. */
-function isCached({ promptCache, attempts }: StepTrace): boolean {
-  if (promptCache === "off") return false;
-  return attempts.some(({ usage }) => usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined);
-}
-
-/** Reasons that the messages themselves do not show. */
-const otherReasons: { readonly [broke: string]: string } = {
-  handoff: "handoff",
-  model: "change of the model",
-  tool_choice: "tool choice",
-  settings: "reasoning effort",
-  images: "first image",
-  time: "end of its lifetime",
-  unknown: "provider, which did not have it any more",
-};

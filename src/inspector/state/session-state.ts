@@ -7,6 +7,7 @@
  */
 
 import type { PendingApproval, PublicEvent, RunResult, TraceRecord, UserMessage } from "../../index.js";
+import type { CacheLoss } from "../../models/index.js";
 import type { ListedSession, LiveSource, PartialMessage } from "../../server/client/index.js";
 import { compareCursors, formatCursor } from "../../stream/cursor.js";
 import { type Mark, withMarks } from "./marks.js";
@@ -76,7 +77,8 @@ export type SentRequest = {
   } | null;
 };
 
-export type StepTrace = Extract<TraceRecord, { readonly type: "step" }>;
+/** The server adds what a break of the provider's prompt cache cost. */
+export type StepTrace = Extract<TraceRecord, { readonly type: "step" }> & { readonly cacheLoss?: CacheLoss };
 
 export type SessionState = {
   readonly id: string;

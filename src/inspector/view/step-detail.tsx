@@ -1,8 +1,7 @@
 /**
  * One step: what the model said, each call with its input, answer and output, and the request as it was sent.
  */
-import { useEffect } from "preact/hooks";
-import { breakText, cacheBreakOf } from "../state/cache-break.js";
+import { cacheBreakText } from "../state/cache-break.js";
 import { duration, whole } from "../state/format.js";
 import type { StepTab } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
@@ -12,7 +11,6 @@ import { Attempts } from "./attempts.js";
 import { EventLines } from "./event-lines.js";
 import { ForkButton } from "./fork-button.js";
 import { HookLines } from "./hook-lines.js";
-import { useInspector } from "./hooks.js";
 import { Clock, Empty, RouteLink, Tabs } from "./parts.js";
 import { RawEntries } from "./raw-entries.js";
 import { RequestTab } from "./request-view.js";
@@ -120,22 +118,13 @@ function StepFacts({ row }: { readonly row: StepRow }) {
   );
 }
 
-/** Says if the request differs from the one before, and what that costs. */
+/** Says what broke the provider's cache, and what that cost. */
 function CacheLine({ session, row }: { readonly session: SessionState; readonly row: StepRow }) {
-  const inspector = useInspector();
-  const before = session.rows[session.rows.indexOf(row) - 1];
-  const found = cacheBreakOf(session.traces.get(row.key), before && session.traces.get(before.key));
-  const isBroken = found !== null;
-  useEffect(() => {
-    if (isBroken) inspector.loadRequest(row.key);
-  }, [isBroken, row.key]);
-  if (found === null) return null;
-  const request = session.requests.get(row.key);
-  const lost = request?.status === "ready" ? (request.value.difference?.tokensLost ?? null) : null;
+  const text = cacheBreakText(session.traces.get(row.key));
+  if (text === null) return null;
   return (
     <p class="note warn cache-line">
-      The cache broke at {breakText(found)}
-      {lost === null ? "." : `: about ${whole(lost)} tokens cannot come from it.`}{" "}
+      {text}{" "}
       <RouteLink to={{ screen: "session", sessionId: session.id, step: row.key, tab: "request" }}>
         Show the request
       </RouteLink>

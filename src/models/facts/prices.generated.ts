@@ -1,5 +1,5 @@
 // Written by scripts/prices.mjs from the data of @pydantic/genai-prices (MIT, Copyright (c) Pydantic Services Inc.). Do not edit.
-import type { PriceTable } from "../../ports/price.js";
+import type { PriceTable } from "../../core/data/price.js";
 
 /** The day on which that version was published. */
 export const asOf = "2026-09-23";

@@ -10,7 +10,9 @@ import {
   sessionSteps,
   sessionTracePage,
   type TracePageOptions,
+  type TraceRecord,
 } from "../../index.js";
+import { type CacheLoss, cacheLoss } from "../../models/index.js";
 import { answers, bytesContent } from "../answer-shapes.js";
 import { difference, tokensOf } from "../request-parts.js";
 import type { Asked, Route } from "../route.js";
@@ -59,7 +61,7 @@ export const inspectingRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     about:
-      "The trace of a session, without the texts of models and tools. A page ends with an entry, so it may have a few records more.",
+      "The trace of a session, without the texts of models and tools. A step that could not read the step before from its provider's cache has `cacheLoss`: why, how many tokens were charged again, and what that cost by list prices. A page ends with an entry, so it may have a few records more.",
     query: objectOf({
       ...pageFields,
       runId: text("Only records of this run.", 200),
@@ -146,7 +148,8 @@ async function trace(given: Asked, context: ServerContext) {
   const { runId, type } = given.query as Pick<TracePageOptions, "runId" | "type">;
   const filter = { ...(runId === undefined ? {} : { runId }), ...(type === undefined ? {} : { type }) };
   const page = { redact, ...pageIn(given, context), ...filter };
-  return { status: 200, json: await sessionTracePage(store, asked.id, page) } as const;
+  const { records, next } = await sessionTracePage(store, asked.id, page);
+  return { status: 200, json: { records: records.map(withCacheLoss), next } } as const;
 }
 
 const columns = [
@@ -201,4 +204,9 @@ async function request({ principal, params, query }: Asked, context: ServerConte
     difference: difference(request, before),
   };
   return { status: 200, json: answer } as const;
+}
+
+function withCacheLoss(record: TraceRecord): TraceRecord & { readonly cacheLoss?: CacheLoss } {
+  const loss = record.type === "step" ? cacheLoss(record) : null;
+  return loss === null ? record : { ...record, cacheLoss: loss };
 }

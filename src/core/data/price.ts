@@ -1,0 +1,58 @@
+/**
+ * The prices of models, and what a model call costs by them.
+ */
+import type { Usage } from "./message.js";
+
+/** US dollars per million tokens. */
+export type Rates = {
+  /** Input that no cache had. */
+  readonly input: number;
+  /** Output. */
+  readonly output: number;
+  /** Input that was read from the provider's cache. Default: the rate of `input`. */
+  readonly cacheRead?: number;
+  /** Input that was written to the provider's cache. Default: the rate of `input`. */
+  readonly cacheWrite?: number;
+  /** Input that the provider keeps in its cache for an hour. Default: 1.6 times the rate of `cacheWrite`, as with Claude. */
+  readonly cacheWrite1h?: number;
+};
+
+/** If a request has more input tokens than `long.over`, the rates of `long` apply to all of its tokens. */
+export type Price = Rates & {
+  /** The rates of long requests. */
+  readonly long?: Rates & {
+    /** Above so many input tokens. */
+    readonly over: number;
+  };
+};
+
+/** Prices by model id: `provider/model`. A dated id (`…-20260922`) falls back to the id without its date. */
+export type PriceTable = { readonly [modelId: string]: Price };
+
+/** The cost of a model call in US dollars. An unknown cost is undefined, never zero or a guess (CTX-9). */
+export function costAt(prices: PriceTable, modelId: string, usage: Usage): number | undefined {
+  const price = findPrice(prices, modelId);
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
+  if (price === undefined || inputTokens === undefined || outputTokens === undefined) return undefined;
+  const rates: Rates = price.long !== undefined && inputTokens > price.long.over ? price.long : price;
+  const { input, output, cacheRead = input, cacheWrite = input, cacheWrite1h = cacheWrite * oneHourFactor } = rates;
+  const plain = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
+  const written1h = Math.min(cacheWrite1hTokens, cacheWriteTokens);
+  const written = cacheWriteTokens - written1h;
+  const millionths =
+    plain * input +
+    cacheReadTokens * cacheRead +
+    written * cacheWrite +
+    written1h * cacheWrite1h +
+    outputTokens * output;
+  return millionths / 1_000_000;
+}
+
+export function findPrice(prices: PriceTable, modelId: string): Price | undefined {
+  if (Object.hasOwn(prices, modelId)) return prices[modelId];
+  const undated = modelId.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+  return Object.hasOwn(prices, undated) ? prices[undated] : undefined;
+}
+
+/** Anthropic: a write costs 1.25 times plain input for 5 minutes, and twice plain input for an hour. */
+const oneHourFactor = 1.6;

@@ -1,0 +1,94 @@
+/**
+ * What model calls cost by a table of prices, what a prompt cache saved, and what a break of the cache cost.
+ */
+import type { CacheBreak } from "../../core/data/cache-break.js";
+import type { Usage } from "../../core/data/message.js";
+import { costAt } from "../../core/data/price.js";
+import type { PriceTable } from "../../ports/services.js";
+import type { TraceRecordOf } from "../../ports/trace.js";
+import { listPrices } from "./prices.js";
+
+/**
+ * The cost of one model call in US dollars. Undefined if the model has no price, or if its provider reported no tokens.
+ * @param prices Default: `listPrices`.
+ */
+export function costOfCall(modelId: string, usage: Usage, prices: PriceTable = listPrices): number | undefined {
+  return costAt(prices, modelId, usage);
+}
+
+/**
+ * How many US dollars the provider's prompt cache saved in one model call. Below 0 if the call wrote more to the cache than it
+ * read from it, because a write costs more than plain input. Undefined if the model has no price, or if `usage.costUsd`
+ * shows that the call was charged by other prices.
+ * @param prices Default: `listPrices`.
+ */
+export function savedByCache(modelId: string, usage: Usage, prices: PriceTable = listPrices): number | undefined {
+  const { cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens: _, ...plain } = usage;
+  if (cacheReadTokens + cacheWriteTokens === 0) return 0;
+  return extraCost(modelId, usage, plain, prices);
+}
+
+/** What a model call had to pay for because the prompt cache broke. */
+export type CacheLoss = {
+  /** Why the cache broke. */
+  readonly broke: CacheBreak;
+  /** The model that was called. */
+  readonly model: string;
+  /** Tokens that the provider could have read from its cache, and charged in full. Absent if that is unknown, for example after a compaction. */
+  readonly tokens?: number;
+  /** What they cost more than reading them would have cost, in US dollars. Absent if that is unknown. */
+  readonly costUsd?: number;
+};
+
+/**
+ * What a break of the prompt cache cost, from the step's record in a trace. Null if the cache held, if the provider was not
+ * asked to cache (`promptCache: "off"`), or if it reports nothing of its cache.
+ * @param prices Default: `listPrices`.
+ */
+export function cacheLoss(
+  { reused, promptCache, attempts }: Pick<TraceRecordOf<"step">, "reused" | "promptCache" | "attempts">,
+  prices: PriceTable = listPrices,
+): CacheLoss | null {
+  const { broke, expected } = reused;
+  const last = attempts.at(-1);
+  if (broke === undefined || promptCache === "off" || last?.usage === undefined) return null;
+  const { model, usage } = last;
+  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  if (cacheReadTokens === undefined && cacheWriteTokens === undefined) return null;
+  if (expected === undefined || inputTokens === undefined) return { broke, model };
+  // A request that is shorter than the one before could not have read all of it.
+  const tokens = Math.max(0, Math.min(expected, inputTokens) - (cacheReadTokens ?? 0));
+  const extra = extraCost(model, usage, withRead(usage, tokens), prices);
+  return extra === undefined ? { broke, model, tokens } : { broke, model, tokens, costUsd: Math.max(0, -extra) };
+}
+
+/** The usage if so many more tokens had been read from the cache. They were written to it, or were plain input. */
+function withRead(usage: Usage, tokens: number): Usage {
+  const { cacheReadTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = usage;
+  const written = Math.max(0, cacheWriteTokens - tokens);
+  const share = cacheWriteTokens === 0 ? 0 : written / cacheWriteTokens;
+  return {
+    ...usage,
+    cacheReadTokens: cacheReadTokens + tokens,
+    cacheWriteTokens: written,
+    cacheWrite1hTokens: cacheWrite1hTokens * share,
+  };
+}
+
+/** How many dollars `other` costs more than the call's own usage, from which it differs in what went through the cache. */
+function extraCost(modelId: string, usage: Usage, other: Usage, prices: PriceTable): number | undefined {
+  const cost = costAt(prices, modelId, withOutput(usage));
+  const otherCost = costAt(prices, modelId, withOutput(other));
+  if (cost === undefined || otherCost === undefined || !isChargedAs(usage, cost)) return undefined;
+  return Math.round((otherCost - cost) * 1e9) / 1e9;
+}
+
+/** The output costs the same in both, so it need not be known. */
+function withOutput(usage: Usage): Usage {
+  return { ...usage, outputTokens: usage.outputTokens ?? 0 };
+}
+
+/** An agent may have its own prices, which are not in the log. A router that reports its own cost adds a few per cent at most. */
+function isChargedAs({ costUsd, outputTokens }: Usage, cost: number): boolean {
+  return costUsd === undefined || outputTokens === undefined || Math.abs(costUsd - cost) <= 0.1 * cost + 1e-8;
+}
