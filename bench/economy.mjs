@@ -1,212 +1,159 @@
 /**
- * What sessions cost with a provider's prompt cache: the real provider packages, against a server that bills prompts as Anthropic
- * documents. No figure depends on the time that anything takes: clocks stand still until a session moves them.
+ * What sessions cost with a provider's prompt cache: the real provider packages, against servers that bill prompts as Anthropic
+ * and OpenAI document. No figure of these depends on the time that anything takes: clocks stand still until a session moves
+ * them.
  *
- *     npm run bench -- economy            60 steps, both packages, both ways of counting positions
+ *     npm run bench -- economy            60 steps, all packages, both ways of counting Claude's positions
  *     npm run bench -- economy --quick    20 steps
  *
  * Ends with 1 if a target is missed.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { createAgent, defineTool } from "../dist/index.js";
-import { openSqliteStore } from "../dist/stores/sqlite/index.js";
-import { beginsWith, billed, startBillingServer } from "./economy/billing-server.mjs";
-import { begin, packages, systemPrompt, toolsOf, working } from "./economy/sessions.mjs";
-import { inFolder } from "./folder.mjs";
+import { createAgent } from "../dist/index.js";
+import { createTestClock } from "../dist/testing/index.js";
+import { beginsWith, billed } from "./economy/billing-server.mjs";
+import { measureManyTools, ways } from "./economy/many-tools.mjs";
+import { measureMarks } from "./economy/marks.mjs";
+import { startOpenAiServer } from "./economy/openai-server.mjs";
+import { plays } from "./economy/plays.mjs";
+import { countingsOf, isSummary, packages, readable, systemPrompt, toolsOf, working } from "./economy/sessions.mjs";
 import { table } from "./report.mjs";
 
-const minute = 60_000;
 const dollarsOfInput = 2 / 1_000_000;
-const isSummary = (body) => JSON.stringify(body.messages.at(-1)).includes("about to be shortened");
-const summary = { text: "## Keep\n- all of it\n\n## Summary\nFiles were read and written." };
-
-/** Each gives its ledger, and what it has to show besides. */
-const sessions = {
-  plain: async ({ steps, ...place }) => {
-    const { agent, server } = await begin({ ...place, reply: working(steps) });
-    await agent.run("Do all of it.");
-    return { server, targets: { reads: true, breaks: 0, ...(steps < 60 ? {} : { later: 0.15 }) } };
-  },
-  compaction: async ({ steps, ...place }) => {
-    const work = working(steps);
-    const reply = (index, body) => (isSummary(body) ? summary : work(index));
-    const { agent, server } = await begin({ ...place, reply, compaction: { contextWindow: steps * 1_000 } });
-    await agent.run("Do all of it.");
-    return { server, targets: { compaction: 0.9 } };
-  },
-  "approval of 20 min": async ({ steps, ...place }) => {
-    const work = working(steps);
-    const guarded = defineTool({
-      name: "deploy",
-      description: "Deploys.",
-      input: { type: "object" },
-      needsApproval: true,
-      execute: () => "Deployed.",
-    });
-    const reply = (index) => (index === steps / 2 ? { calls: [{ name: "deploy", input: {} }] } : work(index));
-    const { agent, clock, server } = await begin({ ...place, reply, tools: [...toolsOf(), guarded] });
-    const waiting = await agent.run("Do all of it.");
-    await clock.advance(20 * minute);
-    const session = agent.session(waiting.sessionId);
-    for (const { callKey } of waiting.approvals) await session.answer(callKey, { type: "approve" });
-    await session.resume();
-    return { server, targets: { breaks: 0 } };
-  },
-  "26 calls each 5th step": async ({ steps, ...place }) => {
-    const reply = working(Math.ceil(steps / 2), (step) => (step % 5 === 4 ? 26 : 1));
-    const { agent, server } = await begin({ ...place, reply });
-    await agent.run("Do all of it.");
-    return { server, targets: { reads: true, breaks: 0 } };
-  },
-  "kill -9 and resume": ({ steps, ...place }) => inFolder((folder) => killed(folder, steps, place)),
-  fork: async ({ steps, ...place }) => {
-    const { agent, server } = await begin({ ...place, reply: working(steps) });
-    const { sessionId } = await agent.run("Do all of it.");
-    const before = server.ledger.at(-1);
-    const forked = await agent.session(sessionId).fork();
-    const at = server.ledger.length;
-    await agent.run("Once more.", { sessionId: forked.id });
-    return { server, targets: {}, share: server.ledger[at].read / before.total, least: 0.99 };
-  },
-  "second session": async ({ steps: _, ...place }) => {
-    const { agent, server } = await begin({ ...place, reply: () => ({ text: "Yes." }) });
-    await agent.run("Is it done?");
-    await agent.run("Is it good?");
-    const [, second] = server.ledger;
-    return { server, targets: {}, share: second.read / second.total, least: 0.9, isMixed: true };
-  },
-  child: async ({ steps, ...place }) => {
-    const half = Math.ceil(steps / 4);
-    const isChild = (body) => JSON.stringify(body.messages[0]).includes("Look closely");
-    const [work, parent] = [working(half), working(half)];
-    let [ofChild, ofParent] = [0, 0];
-    const reply = (_, body) => {
-      if (isChild(body)) return work(ofChild++);
-      ofParent += 1;
-      return ofParent === 3
-        ? { calls: [{ name: "researcher", input: { task: "Look closely." } }] }
-        : parent(ofParent - 1);
-    };
-    const { agent, server, store } = await begin({ ...place, reply });
-    const researcher = agent.asTool({ name: "researcher", description: "Researches." });
-    const boss = createAgent({
-      name: "boss",
-      store,
-      model: place.create(server.baseURL),
-      systemPrompt,
-      tools: [...toolsOf(), researcher],
-      limits: { onRepeatedCall: "ignore" },
-    });
-    await boss.run("Do all of it.");
-    return { server, targets: {}, isMixed: true };
-  },
-  "last summary": async ({ steps, ...place }) => {
-    const work = working(steps);
-    const reply = (index) => (index === steps - 5 ? { text: "That was most of it." } : work(index));
-    const limits = { maxSteps: steps - 5, onRepeatedCall: "ignore" };
-    const { agent, server } = await begin({ ...place, reply, limits });
-    await agent.run("Do all of it.");
-    return { server, targets: { reads: true, breaks: 0 } };
-  },
-  "cut output": async ({ steps, ...place }) => {
-    const outputs = (name, path) => `${name} of ${path} ${"x ".repeat(path.includes("-5-") ? 60_000 : 1_500)}`;
-    const { agent, server } = await begin({ ...place, reply: working(steps / 2), tools: toolsOf(outputs) });
-    await agent.run("Do all of it.");
-    return { server, targets: { reads: true, breaks: 0 } };
-  },
-  picture: async ({ steps, ...place }) => {
-    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    const outputs = (name, path) =>
-      path.includes("-5-")
-        ? { type: "content", parts: [{ type: "file", mediaType: "image/png", data: pixel }] }
-        : `${name} of ${path} ${"x ".repeat(1_500)}`;
-    const { agent, server } = await begin({ ...place, reply: working(steps / 2), tools: toolsOf(outputs) });
-    await agent.run("Do all of it.");
-    return { server, targets: { breaks: 0 } };
-  },
-  "changed AGENTS.md": async ({ steps, ...place }) => {
-    let text = "Use tabs.";
-    const load = () => [{ name: "agents", path: "/project/AGENTS.md", text, trust: "project" }];
-    const context = { sources: [{ name: "agents", load }] };
-    const { agent, server } = await begin({ ...place, reply: working(steps / 2), context });
-    const { sessionId } = await agent.run("Do all of it.");
-    text = "Use spaces.";
-    await agent.run("Do it again.", { sessionId });
-    return { server, targets: { reads: true, breaks: 0 } };
-  },
-};
-
-async function killed(folder, steps, { create, version, positions }) {
-  const file = join(folder, "sessions.db");
-  const at = Math.ceil(steps / 2);
-  const work = working(steps);
-  let child = null;
-  const server = await startBillingServer({
-    positions,
-    reply: async (index) => {
-      if (child === null || index !== at) return work(index < at ? index : index - 1);
-      const dying = child;
-      child = null;
-      dying.kill("SIGKILL");
-      await once(dying, "exit");
-      return { text: "Nobody hears this." };
-    },
-  });
-  const script = fileURLToPath(new URL("economy/killed-process.mjs", import.meta.url));
-  child = spawn(process.execPath, [script, server.baseURL, file, version], { stdio: "inherit" });
-  await once(child, "exit");
-  const store = await openSqliteStore({ path: file });
-  const agent = createAgent({
-    model: create(server.baseURL),
-    systemPrompt,
-    tools: toolsOf(),
-    limits: { onRepeatedCall: "ignore" },
-    store,
-  });
-  const before = server.ledger.length;
-  await agent.session("s").resume();
-  const share = server.ledger[before].read / server.ledger[before - 1].total;
-  await store.close();
-  return { server, targets: { breaks: 0 }, share, least: 1 };
-}
 
 export async function run({ quick }) {
   const steps = quick ? 20 : 60;
+  const played = await playAll(steps);
+  const tools = await manyToolsRows();
+  const fleet = await fleetRow();
+  const marks = await Promise.all([await measureMarks(10), await measureMarks(1_000)]);
+  const missed = [...played.missed, ...tools.missed];
+  const targets = targetRows({ ...played, tools, fleet, marks });
+  missed.push(...targets.flatMap(([what, target, , met]) => (met === "no" ? [`${what}: ${target}`] : [])));
+  console.log(`\n${table(["", "target", "measured", "met"], targets)}`);
+  console.log(missed.length === 0 ? "\nAll targets are met." : `\nMissed:\n${missed.join("\n")}`);
+  if (missed.length > 0) process.exitCode = 1;
+}
+
+async function playAll(steps) {
   const missed = [];
-  const rows = [];
+  const all = [];
   for (const [version, create] of Object.entries(packages))
-    for (const positions of ["runs", "blocks"])
-      for (const [name, play] of Object.entries(sessions)) {
+    for (const positions of countingsOf(version))
+      for (const [name, play] of Object.entries(plays)) {
         const played = await play({ steps, create, version, positions });
         await played.server.close();
         const figures = figuresOf(played);
-        const problems = problemsOf(played, figures);
         const where = `${name}, ${version}, ${positions}`;
-        missed.push(...problems.map((problem) => `${where}: ${problem}`));
-        rows.push([where, ...cellsOf(figures, played)]);
+        missed.push(...problemsOf(played, figures).map((problem) => `${where}: ${problem}`));
+        all.push({ name, where, figures, ...played });
       }
-  console.log(
-    table(
-      [
-        "session",
-        "requests",
-        "read",
-        "written",
-        "in full",
-        "input $",
-        "of uncached",
-        "from step 10",
-        "breaks",
-        "shared",
-      ],
-      rows,
+  const heads = [
+    "requests",
+    "read",
+    "written",
+    "in full",
+    "input $",
+    "of uncached",
+    "from step 10",
+    "breaks",
+    "shared",
+  ];
+  const rows = all.map(({ where, figures, ...played }) => [where, ...cellsOf(figures, played)]);
+  console.log(table(["session", ...heads], rows));
+  return { missed, all, steps };
+}
+
+/** 400 tools of ten servers, eight tasks. */
+async function manyToolsRows() {
+  const missed = [];
+  const rows = [];
+  const dollars = new Map();
+  for (const version of Object.keys(packages))
+    for (const way of ways) {
+      const figures = await measureManyTools(version, way);
+      const where = `400 tools ${way}, ${version}`;
+      dollars.set(where, figures.dollars);
+      if (figures.refused > 0) missed.push(`${where}: ${figures.refused} requests were refused`);
+      if (figures.breaks > 0) missed.push(`${where}: ${figures.breaks} breaks`);
+      const { requests, first, total, readShare, breaks, kilobytes } = figures;
+      const input = [first, total].map((value) => value.toLocaleString("en-US"));
+      rows.push([
+        where,
+        requests,
+        ...input,
+        percent(readShare),
+        breaks,
+        figures.dollars.toFixed(3),
+        kilobytes.toFixed(0),
+      ]);
+    }
+  const heads = ["requests", "first request", "input tokens", "read", "breaks", "input $", "kB sent"];
+  console.log(`\n${table(["tools", ...heads], rows)}`);
+  const cost = (way) => Object.keys(packages).map((version) => dollars.get(`400 tools ${way}, ${version}`));
+  const shareOf = (way) => Math.max(...cost(way).map((one, index) => one / cost(ways[0])[index]));
+  return { missed, native: shareOf(ways[1]), portable: shareOf(ways[2]) };
+}
+
+/** Twelve sessions of ten steps at once, on a model whose machines have a cache each. */
+async function fleetRow() {
+  const ratios = {};
+  for (const promptCache of ["off", "auto"]) {
+    const { now } = createTestClock();
+    const work = working(10);
+    const reply = (_, { input }) => work(input.filter(({ type }) => type === "function_call").length);
+    const server = await startOpenAiServer({ reply, now, isBefore56: true });
+    const model = packages["GPT v3"](server.baseURL, "gpt-5.4");
+    const limits = { onRepeatedCall: "ignore" };
+    const agent = createAgent({ model, systemPrompt, tools: toolsOf(), limits, promptCache });
+    await Promise.all(Array.from({ length: 12 }, (_, index) => agent.run(`Do part ${index} of it.`)));
+    await server.close();
+    ratios[promptCache] = figuresOf({ server }).ratio;
+  }
+  return ratios;
+}
+
+/** The figures to reach. */
+function targetRows({ all, steps, tools, fleet, marks }) {
+  const of = (name) => all.filter((one) => one.name === name);
+  const [least, most] = [(values) => Math.min(...values), (values) => Math.max(...values)];
+  const shares = (name) => least(of(name).map(({ share }) => share));
+  const row = (what, target, value, isMet, show = percent) => [what, target, show(value), isMet ? "yes" : "no"];
+  const atLeast = (what, value, limit) => row(what, `≥ ${percent(limit)}`, value, value >= limit);
+  const later = most(of("plain").map(({ figures }) => figures.later));
+  const growing = all.filter(({ targets }) => targets.reads === true);
+  const unbroken = all.filter(({ targets }) => targets.breaks === 0);
+  const breaks = most(unbroken.map(({ figures }) => figures.breaks));
+  const refused = all.reduce((sum, { figures }) => sum + figures.refused, 0);
+  const fast = most(marks.map(({ ratio }) => ratio));
+  return [
+    ...(steps < 60 ? [] : [row("60 steps, from step 10 on, of uncached", "≤ 15.0 %", later, later <= 0.15)]),
+    atLeast("read of a request, of what the one before sent", least(growing.map(({ figures }) => figures.allShare)), 1),
+    atLeast(
+      "a compaction's own call from the cache",
+      least(of("compaction").flatMap(({ figures }) => figures.summaries)),
+      0.9,
     ),
-  );
-  console.log(missed.length === 0 ? "\nAll targets are met." : `\nMissed:\n${missed.join("\n")}`);
-  if (missed.length > 0) process.exitCode = 1;
+    atLeast("first request after a kill", shares("kill -9 and resume"), 0.999),
+    atLeast("fork at its end", shares("fork"), 0.99),
+    atLeast("fork 20 steps back", shares("fork 20 steps back"), 0.99),
+    atLeast("second session reads tools and prompt", shares("second session"), 0.9),
+    row("breaks of the prefix", "0", breaks, breaks === 0, String),
+    row("refused requests", "0", refused, refused === 0, String),
+    row("400 tools loaded by the provider, of all offered", "≤ 50.0 %", tools.native, tools.native <= 0.5),
+    row("400 tools through call_tool, of all offered", "≤ 50.0 %", tools.portable, tools.portable <= 0.5),
+    row(
+      "gpt-5.4, 12 sessions at once, with a key (of uncached)",
+      `< ${percent(fleet.off)} without`,
+      fleet.auto,
+      fleet.auto < fleet.off,
+    ),
+    row(
+      `marks (${marks.map(({ marking }) => marking.toFixed(2)).join(" and ")} µs), of writing 10 kB of JSON`,
+      "≤ 5.0 %",
+      fast,
+      fast <= 0.05,
+    ),
+  ];
 }
 
 function figuresOf({ server }) {
@@ -226,7 +173,7 @@ function figuresOf({ server }) {
     ratio: ratio(bills),
     later: ratio(bills.slice(10).length > 0 ? bills.slice(10) : bills),
     breaks: pairs.filter(([before, bill]) => !beginsWith(bill, before)).length,
-    allRead: pairs.every(([before, bill]) => bill.read === before.total),
+    allShare: pairs.reduce((least, [before, bill]) => Math.min(least, bill.read / readable(before)), 1),
     summaries: bills.flatMap((bill, index) => (isSummary(bill.body) ? [bill.read / bills[index - 1].total] : [])),
   };
 }
@@ -237,7 +184,7 @@ function problemsOf({ targets, share, least }, figures) {
   if (targets.later !== undefined && figures.later > targets.later)
     problems.push(`${percent(figures.later)} from step 10`);
   if (targets.breaks !== undefined && figures.breaks > targets.breaks) problems.push(`${figures.breaks} breaks`);
-  if (targets.reads && !figures.allRead) problems.push("a request did not read all of the request before");
+  if (targets.reads && figures.allShare < 1) problems.push("a request did not read all of the request before");
   if (share !== undefined && share < least) problems.push(`${percent(share)} were shared`);
   if (targets.compaction !== undefined) {
     if (figures.summaries.length === 0) problems.push("nothing was summed up");

@@ -1,18 +1,19 @@
 /**
- * What 400 tools of ten servers cost, all offered or deferred: `node bench/economy/many-tools.mjs`. Eight tasks, each a find and
- * two calls, with the real @ai-sdk/anthropic against the billing server. Prices are those of claude-sonnet-5.
+ * What 400 tools of ten servers cost, for the bench `economy`: eight tasks, each a find and two calls, with the real provider
+ * packages. Tokens are counted exactly. Input costs the same with claude-sonnet-5 and gpt-6-sol.
  */
-import { createAnthropic } from "@ai-sdk/anthropic";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { createAgent } from "../../dist/index.js";
-import { billed, startBillingServer } from "./billing-server.mjs";
+import { fromAiSdk } from "../../dist/models/index.js";
+import { beginsWith, billed } from "./billing-server.mjs";
+import { packages, startServer } from "./sessions.mjs";
 
 const verbs = ["create", "list", "update", "delete", "search"];
 const nouns = ["invoice", "customer", "refund", "ticket", "comment", "page", "project", "report"];
 const servers = ["billing", "crm", "tickets", "wiki", "mail", "calendar", "hosting", "payroll", "stock", "surveys"];
 const dollarsPerMillion = 2;
 
-export function manyTools(defer) {
+function manyTools(defer) {
   return servers.flatMap((server) =>
     verbs.flatMap((verb) => nouns.map((noun) => toolOf({ server, verb, noun, ...(defer ? { defer } : {}) }))),
   );
@@ -38,44 +39,46 @@ function toolOf({ server, verb, noun, ...more }) {
   };
 }
 
-/** The task's model calls: with deferred tools a find first, then two calls. */
-function replyFor(isDeferred, step) {
-  const perTask = isDeferred ? 4 : 3;
+/** What a model calls in a task: with deferred tools a find first, then two calls. */
+function replyFor(form, step) {
+  const perTask = form === "all" ? 3 : 4;
   const task = Math.floor(step / perTask);
-  const within = (step % perTask) + (isDeferred ? 0 : 1);
-  const names = [`${servers[task]}_search_${nouns[task]}`, `${servers[task]}_update_${nouns[task]}`];
-  if (within === 0) return { calls: [{ name: "find_tools", input: { query: `${servers[task]} ${nouns[task]}` } }] };
+  const within = (step % perTask) + (form === "all" ? 1 : 0);
+  const query = `${servers[task]} ${nouns[task]}`;
   if (within === 3) return { text: `The ${nouns[task]} is done.` };
-  const name = names[within - 1];
+  if (within === 0)
+    return form === "search" ? { search: { query } } : { calls: [{ name: "find_tools", input: { query } }] };
+  const name = `${servers[task]}_${within === 1 ? "search" : "update"}_${nouns[task]}`;
   const input = { id: `${task}-${within}` };
-  return { calls: [isDeferred ? { name: "call_tool", input: { name, input } } : { name, input }] };
+  return { calls: [form === "call_tool" ? { name: "call_tool", input: { name, input } } : { name, input }] };
 }
 
-export async function measureManyTools(isDeferred) {
-  const server = await startBillingServer({ reply: (step) => replyFor(isDeferred, step), countTokens });
-  const model = createAnthropic({ baseURL: server.baseURL, apiKey: "none" })("claude-sonnet-5");
-  const agent = createAgent({ model, tools: manyTools(isDeferred), systemPrompt: "You do office work with tools." });
+/** How the model gets 400 tools: all in each request, loaded by its provider, or through `call_tool`. */
+export const ways = ["all offered", "loaded by the provider", "through call_tool"];
+
+export async function measureManyTools(version, way) {
+  const native = version.startsWith("GPT") ? "search" : "reference";
+  const form = way === ways[0] ? "all" : way === ways[1] ? native : "call_tool";
+  const server = await startServer(version)({ reply: (step) => replyFor(form, step), countTokens });
+  const model = fromAiSdk(packages[version](server.baseURL));
+  const agent = createAgent({
+    model: form === "call_tool" ? { ...model, takesDeferredTools: false } : model,
+    tools: manyTools(form !== "all"),
+    systemPrompt: "You do office work with tools.",
+  });
   for (let task = 0; task < 8; task += 1)
     await agent.run(`Please see to the ${nouns[task]} in ${servers[task]}.`, { sessionId: "s" });
-  const bills = server.ledger;
   await server.close();
-  const refused = bills.filter((bill) => bill.refused !== undefined);
+  const bills = server.ledger.filter(({ refused }) => refused === undefined);
   const sum = (key) => bills.reduce((total, bill) => total + bill[key], 0);
-  const breaks = bills
-    .slice(1)
-    .filter((bill, index) => bills[index].blocks.some((block, at) => bill.blocks[at] !== block));
   return {
     requests: bills.length,
-    refused: refused.length,
+    refused: server.ledger.length - bills.length,
     first: bills[0].total,
     total: sum("total"),
     readShare: sum("read") / sum("total"),
-    breaks: breaks.length,
+    breaks: bills.slice(1).filter((bill, index) => !beginsWith(bill, bills[index])).length,
     dollars: (bills.reduce((total, bill) => total + billed(bill), 0) * dollarsPerMillion) / 1e6,
     kilobytes: bills.reduce((total, { body }) => total + JSON.stringify(body).length, 0) / 1000,
   };
 }
-
-if (process.argv[1]?.endsWith("many-tools.mjs"))
-  for (const isDeferred of [false, true])
-    console.log(isDeferred ? "deferred" : "all offered", await measureManyTools(isDeferred));

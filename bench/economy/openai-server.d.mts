@@ -10,6 +10,6 @@ export function startOpenAiServer(options: {
   readonly reply: (index: number, body: Body) => OpenAiReply | Promise<OpenAiReply>;
   readonly now?: () => number;
   readonly countTokens?: (text: string) => number;
-  readonly billsWrites?: boolean;
+  readonly isBefore56?: boolean;
   readonly refuse?: (body: Body) => string | null;
 }): Promise<BillingServer>;

@@ -5,8 +5,9 @@
  * 1. A prompt is a list of blocks: tools, then the items of the input. Nothing has to be marked. What a request shares with
  *    an earlier one from its beginning on is read, in steps of 128 tokens and from 1,024 tokens on. Here only whole blocks are
  *    shared, so the figures are a lower bound.
- * 2. Each machine has a cache of its own. A request goes to a machine by the first 256 tokens of its prompt and its
- *    `prompt_cache_key`. Above 15 requests a minute, the requests of one such place go to further machines.
+ * 2. Before GPT-5.6 each machine has a cache of its own. A request goes to a machine by the first 256 tokens of its prompt and
+ *    its `prompt_cache_key`. Above 15 requests a minute with the same two, the next ones go to another machine. From GPT-5.6 on,
+ *    caching is documented as more reliable: here it is one cache.
  * 3. The server keeps the items of its answers, and an `item_reference` stands for one of them.
  * 4. Deferred functions are not in the prompt. The definitions in a `tool_search_output` are, where that item is
  *    (https://developers.openai.com/api/docs/guides/tools-tool-search).
@@ -27,15 +28,16 @@ const outputs = { function_call: "function_call_output", tool_search_call: "tool
 /**
  * Starts the server on a free port of the loopback interface.
  * @param reply what the n-th request (from 0) is answered: `{ text?, calls?: [{ name, input }], search?: arguments }`
- * @param billsWrites whether writing to the cache costs more than plain input: from GPT-5.6 on
+ * @param isBefore56 whether the model is older than GPT-5.6: it has many machines, and writes to the cache cost nothing more
  */
 export async function startOpenAiServer({
   reply,
   now = Date.now,
   countTokens = (text) => Math.ceil(text.length / 4),
-  billsWrites = true,
+  isBefore56 = false,
   refuse = () => null,
 }) {
+  const everywhere = new Set();
   const machines = new Map();
   const routes = new Map();
   const stored = new Map();
@@ -70,7 +72,7 @@ export async function startOpenAiServer({
     const shared = blocks.findLast(({ hash }) => known.has(hash))?.end ?? 0;
     const read = shared < minimumTokens ? 0 : shared - (shared % stepTokens);
     for (const { hash } of blocks) known.add(hash);
-    const written = billsWrites && total >= minimumTokens ? total - (total % stepTokens) - read : 0;
+    const written = !isBefore56 && total >= minimumTokens ? total - (total % stepTokens) - read : 0;
     return {
       total,
       read,
@@ -83,6 +85,7 @@ export async function startOpenAiServer({
   }
 
   function machineFor(blocks, key = "") {
+    if (!isBefore56) return everywhere;
     const start = blocks.find(({ end }) => end >= routedTokens)?.hash ?? blocks.at(-1)?.hash;
     const route = `${start} ${key}`;
     const minute = Math.floor(now() / 60_000);

@@ -2,15 +2,44 @@
  * The sessions of the bench `economy`: an agent with the tools of a coding agent, whose model answers by a script.
  */
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
+import { createOpenAI as createOpenAIV4 } from "openai-v4";
 import { createAgent, createMemoryStore, defineTool } from "../../dist/index.js";
 import { createTestClock } from "../../dist/testing/index.js";
 import { startBillingServer } from "./billing-server.mjs";
+import { startOpenAiServer } from "./openai-server.mjs";
 
+const apiKey = "none";
 export const packages = {
-  v3: (baseURL) => createAnthropic({ baseURL, apiKey: "none" })("claude-sonnet-5"),
-  v4: (baseURL) => createAnthropicV4({ baseURL, apiKey: "none" })("claude-sonnet-5"),
+  "Claude v3": (baseURL) => createAnthropic({ baseURL, apiKey })("claude-sonnet-5"),
+  "Claude v4": (baseURL) => createAnthropicV4({ baseURL, apiKey })("claude-sonnet-5"),
+  "GPT v3": (baseURL, modelId = "gpt-6-sol") => createOpenAI({ baseURL, apiKey })(modelId),
+  "GPT v4": (baseURL, modelId = "gpt-6-sol") => createOpenAIV4({ baseURL, apiKey })(modelId),
 };
+
+export function startServer(version) {
+  return version.startsWith("GPT") ? startOpenAiServer : startBillingServer;
+}
+
+/** How the server counts: Claude's positions in two ways. */
+export function countingsOf(version) {
+  return version.startsWith("GPT") ? ["automatic"] : ["runs", "blocks"];
+}
+
+/** What a later request can read of this one. OpenAI caches in steps of 128 tokens, and needs no marks. */
+export function readable({ total, marks }) {
+  return marks === 0 ? total - (total % 128) : total;
+}
+
+export function messagesOf({ messages, input }) {
+  return messages ?? input;
+}
+
+/** Whether the request asks for the summary of a compaction. */
+export function isSummary(body) {
+  return JSON.stringify(messagesOf(body).at(-1)).includes("about to be shortened");
+}
 
 /** About 1,000 tokens, as an agent's prompt with its rules has. */
 export const systemPrompt = Array.from(
@@ -64,9 +93,9 @@ export function working(steps, perStep = () => 1) {
 }
 
 /** A server, and an agent that calls it, with a clock that the session moves. */
-export async function begin({ create, version: _, positions = "runs", reply, ...options }) {
+export async function begin({ create, version, positions = "runs", reply, ...options }) {
   const clock = createTestClock();
-  const server = await startBillingServer({ reply, positions, now: clock.now });
+  const server = await startServer(version)({ reply, positions, now: clock.now });
   const store = options.store ?? createMemoryStore();
   const agent = createAgent({
     name: "worker",
