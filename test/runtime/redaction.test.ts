@@ -16,7 +16,9 @@ import {
   type Session,
   type Store,
 } from "../../src/index.js";
+import { createHolder } from "../../src/platform/holder.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { loadInto } from "../golden/recording.js";
 import { openFile } from "../stores/open.js";
 import { deferred } from "../support/agents.js";
@@ -348,6 +350,26 @@ test("what cannot be redacted is refused, and no message repeats the text", prov
     code: "no_session",
   });
   expect(await store.describe("none")).toBeNull();
+});
+
+test("the lease is kept however long the looks at a log take, so no run begins meanwhile", proven, async () => {
+  const store = createMemoryStore();
+  await leak(store);
+  const clock = createTestClock(Date.now());
+  const claims: string[] = [];
+  const slow: Store = {
+    ...store,
+    async read(...asked) {
+      await clock.advance(45_000);
+      const claimed = await store.claim("s", { holder: createHolder(), now: clock.now(), leaseMs: 1_000 });
+      claims.push(claimed.type);
+      return store.read(...asked);
+    },
+  };
+  const redacted = await createClient({ store: slow, clock }).session("s").redact({ seq: 1 });
+  expect(redacted.entries).toEqual([1]);
+  expect(claims.length).toBeGreaterThan(1);
+  expect(new Set(claims)).toEqual(new Set(["held"]));
 });
 
 test("signatures of a provider go with the words that they stand for, and others stay", proven, async () => {
