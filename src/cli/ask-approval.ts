@@ -14,7 +14,7 @@ import { recoveryAnswers } from "./recovery-answers.js";
 import { replyOf } from "./reply.js";
 import { discardTypedInput } from "./steering-input.js";
 import type { Terminal } from "./terminal.js";
-import { exact, visible, wholeInput } from "./text.js";
+import { cut, exact, visible, wholeInput } from "./text.js";
 import { userName } from "./user-name.js";
 
 export type Reply =
@@ -76,9 +76,9 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   terminal.err(`${style("yellow", "?")} ${style("bold", exact(approval.name))} ${title}:\n`);
   terminal.err(`${wholeInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${exact(approval.question)}\n`);
-  const call = callTitle(approval.name, approval.input, mostTitle);
   for (;;) {
-    const line = await promptLine(isRecovery ? recoveryPrompt : promptOf(call, mayEdit), context.interruptions);
+    const prompt = isRecovery ? recoveryPrompt : promptOf(approval, mayEdit, terminal.columns());
+    const line = await promptLine(prompt, context.interruptions);
     if (line === null) return null;
     const decision = isRecovery ? readRecovery(line) : await decisionOf(readReply(line), approval, context);
     if (decision !== null) return decision;
@@ -102,10 +102,17 @@ async function askForTool(
 }
 
 /** Characters of the call in the prompt. */
-const mostTitle = 40;
+const maxTitle = 40;
+const minTitle = 10;
+/** Columns that are left for the answer. */
+const answerColumns = 4;
 
-function promptOf(call: string, isOwn: boolean): string {
-  return `  Allow ${call}? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
+/** The call is cut so that the prompt fits on one line: a terminal breaks words. */
+function promptOf({ name, input }: PendingApproval, isOwn: boolean, columns: number): string {
+  const keys = `? [y]es  [n]o (reason)  ${isOwn ? "[e]dit  [a]lways… " : ""}> `;
+  const room = columns - "  Allow ".length - keys.length - answerColumns;
+  const title = cut(callTitle(name, input, maxTitle), Math.max(minTitle, Math.min(maxTitle, room)));
+  return `  Allow ${title}${keys}`;
 }
 
 /** Offers the narrowest rules that allow such calls, and keeps the one that is picked. @returns whether one was */

@@ -58,6 +58,11 @@ export type RenderOptions = {
 
 export type Renderer = {
   readonly show: (item: StreamItem) => readonly Piece[];
+  /**
+   * The line of the last call, if it was held back. With `canAsk`, a call is held until the next item: the question about it shows all of
+   * it, so its line would be the same thing twice.
+   */
+  readonly release: () => readonly Piece[];
   /** The last line of a run, for a run that stopped without an event. */
   readonly end: (result: RunResult, at: number) => readonly Piece[];
   /** Whether the cursor is at the start of a line. */
@@ -78,6 +83,8 @@ type RenderState = RenderedText & {
   isParallel: boolean;
   /** Open calls. A call that began before the renderer was created has no input here. */
   readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
+  /** The line of a call that a question may follow. */
+  heldCall: { readonly callKey: string; readonly lines: readonly string[] } | null;
   startedAt: number | null;
   /** What the provider's prompt cache saved in this run. */
   savings: CacheSavings;
@@ -93,6 +100,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     reasoning: "",
     isParallel: false,
     calls: new Map(),
+    heldCall: null,
     startedAt: null,
     savings: noSavings,
     stepText: "",
@@ -101,10 +109,18 @@ export function createRenderer(options: RenderOptions): Renderer {
     show(item) {
       if ("at" in item) state.startedAt ??= item.at;
       if (item.type === "step_finished") state.savings = addSavings(state.savings, item.model, item.usage);
+      const isQuestion = item.type === "approval_requested" && item.callKey === state.heldCall?.callKey;
+      if (isQuestion) state.heldCall = null;
+      else releaseCall(state);
       showItem(state, item, options);
       return state.pieces.splice(0);
     },
+    release() {
+      releaseCall(state);
+      return state.pieces.splice(0);
+    },
     end(result, at) {
+      releaseCall(state);
       writeClosing(state, result, at, options);
       return state.pieces.splice(0);
     },
@@ -292,9 +308,16 @@ function showCall(state: RenderState, event: EventNamed<"tool_call">, options: R
   state.attempt = { ...state.attempt, from: 0 };
   if (state.calls.size > 0) state.isParallel = true;
   state.calls.set(callKey, { input });
-  writeLine(state, `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`);
-  if (repair !== undefined && repair.by !== "call_tool")
-    writeLine(state, options.style("dim", `  ${repairNote(name, repair)}`));
+  const line = `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`;
+  const isRepaired = repair !== undefined && repair.by !== "call_tool";
+  const lines = isRepaired ? [line, options.style("dim", `  ${repairNote(name, repair)}`)] : [line];
+  state.heldCall = { callKey, lines };
+  if (options.canAsk !== true) releaseCall(state);
+}
+
+function releaseCall(state: RenderState): void {
+  for (const line of state.heldCall?.lines ?? []) writeLine(state, line);
+  state.heldCall = null;
 }
 
 function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {

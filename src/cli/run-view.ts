@@ -95,6 +95,8 @@ export function createTextRunView(terminal: Terminal, { canAsk, isKept }: TextRu
       hasShownEnd = item.type === "final";
       progress.update(item, Date.now());
       write(renderer.show(item));
+      // The question about a call comes in the same turn of the event loop as the call.
+      if (item.type === "tool_call") setImmediate(() => write(renderer.release()));
     },
     end(result) {
       if (!hasShownEnd) write(renderer.end(result, Date.now()));
@@ -102,6 +104,7 @@ export function createTextRunView(terminal: Terminal, { canAsk, isKept }: TextRu
       if (hint !== null) terminal.err(`${style("dim", hint)}\n`);
     },
     pause() {
+      write(renderer.release());
       if (timer !== null) clearInterval(timer);
       timer = null;
       terminal.status(null);

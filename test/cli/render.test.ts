@@ -225,6 +225,18 @@ describe("a stream, as a person sees it", () => {
       { canAsk: true },
     ],
     [
+      "a call that is put to the person: the question shows all of it",
+      [
+        event("tool_call", call(1, { path: "a" })),
+        event("tool_call", call(2, { path: "b" })),
+        event("approval_requested", { ...call(2, { path: "b" }), why: "policy" }),
+        event("tool_call", call(3, { path: "c" })),
+        ...ended(3, "c"),
+      ],
+      '|▸ read_file path="a"\n|▸ read_file path="c"\n|  ✓ read_file path="c": c · 12 ms\n',
+      { canAsk: true },
+    ],
+    [
       "a command that ended with another exit code than 0",
       [
         event("tool_call", call(1, { command: "npm test" }, "shell")),

@@ -19,6 +19,9 @@ export type RedactCommandOptions = JsonOption & {
   readonly note?: string;
 };
 
+/** The most entries whose numbers are printed. */
+const mostNamed = 10;
+
 export function redact(id: string, options: RedactCommandOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
@@ -59,13 +62,17 @@ async function leakedText(): Promise<string> {
 function reportOf(result: RedactionResult): string {
   const all = familyOf(result).filter(({ seq, blobs }) => seq !== null || blobs > 0);
   if (all.length === 0) return `Nothing to remove was found in ${visible(shortId(result.sessionId))}.\n`;
-  const lines = all.map(
-    ({ sessionId, entries, blobs }) =>
-      `Removed from ${entries.length === 1 ? "1 entry" : `${entries.length} entries`} and ${counted(blobs, "stored file")} of ${visible(shortId(sessionId))}.`,
-  );
+  const lines = all.map((one) => `Removed from ${placesOf(one)} of ${visible(shortId(one.sessionId))}.`);
   const reminder =
-    "What left the store before is not called back: exports, backups, and what the model's provider was sent.";
+    "Copies elsewhere keep it: exports, backups, and what the model's provider was sent. If it was a key or a password, change it.";
   return `${lines.join("\n")}\n${reminder}\n`;
+}
+
+function placesOf({ entries, blobs }: RedactionResult): string {
+  const named = entries.length > 0 && entries.length <= mostNamed ? ` (${entries.join(", ")})` : "";
+  const changed = entries.length === 1 ? `1 entry${named}` : `${entries.length} entries${named}`;
+  if (blobs === 0) return changed;
+  return entries.length === 0 ? counted(blobs, "stored file") : `${changed} and ${counted(blobs, "stored file")}`;
 }
 
 function familyOf(result: RedactionResult): readonly RedactionResult[] {
