@@ -87,6 +87,15 @@ describe.each([
   );
 });
 
+test("pawl run asks on one line of a narrow terminal, which shows the keys whole", verifies("CLI-2"), async () => {
+  const world = createWorld({ "notes.txt": "colour\n" });
+  const task = 'Replace "colour" with "color" in notes.txt';
+  const person = openPawl(world, ["run", "--model", "demo", task], { columns: 72, rows: 30 });
+  await person.sees(/^ {2}Allow edit_file notes\S+\? \[y\]es {2}\[n\]o \(reason\) {2}\[e\]dit {2}\[a\]lways… >/m);
+  person.type("y\r");
+  expect(await person.ended).toMatchObject({ code: 0 });
+});
+
 describe("keys at work", () => {
   async function atWork(world: World, more: Script & readonly unknown[]) {
     const gate = createGate(world.root);
@@ -130,6 +139,23 @@ describe("keys at work", () => {
     await person.sees(/Stopped\. What had run is recorded\.[\s\S]*ready/);
     person.type("go on\r");
     await person.sees(/Going on\.[\s\S]*ready/);
+  });
+
+  test("Esc and then Enter replace what is at work by the draft", verifies("CHAT-1#keys"), async () => {
+    const world = createWorld();
+    const gate = createGate(world.root);
+    // The command does not end when it is asked to, so the run is being stopped for a moment.
+    const { person, server } = await talking(world, [shell(`trap "" TERM; ${gate.command}`), answer("Done instead.")]);
+    person.type("work\r");
+    await answers(person, "y", "y yes");
+    await gate.begun({ ended: new Promise(() => {}) } as never);
+    person.type("no, do this");
+    await person.sees("> no, do this");
+    person.type("\x1b");
+    await person.sees("stopping… · enter: your draft is next");
+    person.type("\r");
+    await person.sees(/> no, do this[\s\S]*Done instead\.[\s\S]*ready/);
+    expect(JSON.stringify(server.requests[1]?.body.messages)).toContain("no, do this");
   });
 
   test("Ctrl-C clears the draft, then stops, then leaves", verifies("CHAT-1#keys"), async () => {

@@ -10,7 +10,7 @@ const rows: readonly (readonly [string, string])[] = [
   ["Shift+Enter, Alt+Enter, Ctrl-J, \\ and Enter", "a new line"],
   [
     "Esc",
-    "stops what is at work; at a question, twice: stops the run; at rest, twice: an earlier message to fork from",
+    "stops what is at work, and Enter then makes the draft the next run; at a question, twice: stops the run; at rest, twice: an earlier message to fork from",
   ],
   ["Ctrl-C", "clears the draft; else stops what is at work; twice: leaves"],
   ["Ctrl-D", "leaves, if the draft is empty"],

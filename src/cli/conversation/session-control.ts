@@ -63,7 +63,10 @@ export type SessionControl = {
   readonly open: () => Promise<void>;
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
-  /** Starts a run; a run under way gets the text before its next model call. Files that the text, or `named`, names join it. */
+  /**
+   * Starts a run. A run under way gets the text before its next model call; after a run that is being stopped, the text is the next
+   * run. Files that the text, or `named`, names join it.
+   */
   readonly send: (text: string, named?: string) => void;
   /** Makes the text the next run. */
   readonly queue: (text: string) => void;
@@ -201,6 +204,12 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     else await session.steer(input, { by });
   }
 
+  /** One message, so that nothing queued comes first and no run waits for another Enter. */
+  async function replace(text: string, named: string): Promise<void> {
+    await session.send(composed(text, named), { ...choices.options(), mode: "interrupt" });
+    carryOn();
+  }
+
   /** What joins the next message beside the files that it names. */
   let joining: readonly UserPart[] = [];
 
@@ -254,6 +263,7 @@ export function createSessionControl(parts: SessionParts): SessionControl {
     },
     send(text, named = text) {
       if (view.state().runId === null) start(text, named);
+      else if (view.state().isStopping) act(replace(text, named));
       else act(steer(text, named));
     },
     queue: (text) => start(text),

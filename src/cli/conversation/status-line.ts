@@ -29,7 +29,8 @@ export function statusLine(state: ViewState, { columns, now, questions, mode, no
   if (notice !== undefined) return lineOf(notice, "dim");
   const { activity } = state;
   if (questions > 0) return fitting([spanOf("waiting for you", "yellow")], [countOf(questions), ...facts], columns);
-  if (state.isStopping) return fitting([spanOf("stopping…", "yellow")], facts, columns);
+  if (state.isStopping)
+    return fitting([spanOf("stopping…", "yellow")], ["enter: your draft is next", ...facts], columns);
   if (state.isWaiting) return fitting([spanOf("waiting for a result from outside", "yellow")], facts, columns);
   if (activity === null && state.runId === null) {
     const held = state.queued.length === 0 ? [] : [`${state.queued.length} queued: enter starts, alt-↑ takes back`];
