@@ -6,7 +6,7 @@
  * 2. Text is shown once: as deltas, or from its event if no deltas came.
  * 3. All text passes through `visible`, so that it cannot control the terminal.
  */
-import { type Json, textOfEnd, textOfOutput } from "../core/index.js";
+import { textOfEnd } from "../core/index.js";
 import {
   type MessageDelta,
   type PublicEvent,
@@ -22,15 +22,21 @@ import { compactionNote } from "./compaction-note.js";
 import { eventNote } from "./event-note.js";
 import { failedAttempt } from "./failed-attempt.js";
 import {
+  createRenderedCalls,
+  noteResult,
+  type RenderedCalls,
+  releaseCall,
+  showCall,
+  showResult,
+} from "./rendered-calls.js";
+import {
   closeLine,
   createRenderedText,
   isStreamed,
   type Piece,
-  planTool,
   type RenderedText,
   releaseHeld,
   showCutOff,
-  showPlan,
   withoutHalfCharacter,
   withoutSpaces,
   write,
@@ -38,8 +44,7 @@ import {
   writeLine,
   writeText,
 } from "./rendered-text.js";
-import { repairNote } from "./repair-note.js";
-import { cut, duration, failureLines, hasFailedCommand, shortInput, shortResult, visible } from "./text.js";
+import { visible } from "./text.js";
 import type { StyleText } from "./text-style.js";
 
 export type { Piece } from "./rendered-text.js";
@@ -72,25 +77,20 @@ export type Renderer = {
 type EventNamed<Type extends PublicEvent["type"]> = Extract<PublicEvent, { readonly type: Type }>;
 
 /** What the renderer remembers between items. */
-type RenderState = RenderedText & {
-  /** The current attempt, and where its text begins in `streamed`. */
-  attempt: { readonly key: string; readonly from: number };
-  /** The step whose text events are being shown. */
-  textStep: string;
-  /** The reasoning streamed in the current attempt. */
-  reasoning: string;
-  /** Several calls are open, so each result needs the name of its call. */
-  isParallel: boolean;
-  /** Open calls. A call that began before the renderer was created has no input here. */
-  readonly calls: Map<string, { readonly input?: Json; readonly result?: string }>;
-  /** The line of a call that a question may follow. */
-  heldCall: { readonly callKey: string; readonly lines: readonly string[] } | null;
-  startedAt: number | null;
-  /** What the provider's prompt cache saved in this run. */
-  savings: CacheSavings;
-  /** The text of the last step, as far as its events told it. */
-  stepText: string;
-};
+type RenderState = RenderedText &
+  RenderedCalls & {
+    /** The current attempt, and where its text begins in `streamed`. */
+    attempt: { readonly key: string; readonly from: number };
+    /** The step whose text events are being shown. */
+    textStep: string;
+    /** The reasoning streamed in the current attempt. */
+    reasoning: string;
+    startedAt: number | null;
+    /** What the provider's prompt cache saved in this run. */
+    savings: CacheSavings;
+    /** The text of the last step, as far as its events told it. */
+    stepText: string;
+  };
 
 export function createRenderer(options: RenderOptions): Renderer {
   const state: RenderState = {
@@ -98,9 +98,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     attempt: { key: "", from: 0 },
     textStep: "",
     reasoning: "",
-    isParallel: false,
-    calls: new Map(),
-    heldCall: null,
+    ...createRenderedCalls(),
     startedAt: null,
     savings: noSavings,
     stepText: "",
@@ -222,7 +220,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       showReasoning(state, event, options);
       break;
     case "tool_call":
-      showCall(state, event, options);
+      beginCall(state, event, options);
       break;
     case "approval_requested":
       if (options.canAsk !== true) writeLine(state, style("yellow", `  ${visible(event.name)} waits for an answer`));
@@ -231,7 +229,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       writeLine(state, style("dim", `  ${visible(event.name)}: ${visible(answerOf(event))}`));
       break;
     case "tool_result":
-      state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
+      noteResult(state, event);
       break;
     case "call_complete":
       showResult(state, event, options);
@@ -300,51 +298,11 @@ function showInput(state: RenderState, input: readonly UserMessage[], { style }:
   writeLine(state, style("bold", visible(text).replace(/^/gm, "> ")));
 }
 
-function showCall(state: RenderState, event: EventNamed<"tool_call">, options: RenderOptions): void {
-  const { callKey, name, input, repair } = event;
-  const title = visible(name);
+function beginCall(state: RenderState, event: EventNamed<"tool_call">, options: RenderOptions): void {
   releaseHeld(state);
   state.streamed = "";
   state.attempt = { ...state.attempt, from: 0 };
-  if (state.calls.size > 0) state.isParallel = true;
-  state.calls.set(callKey, { input });
-  const line = `${options.style("cyan", `▸ ${title}`)} ${shortInput(input, options.columns - title.length - 3)}`;
-  const isRepaired = repair !== undefined && repair.by !== "call_tool";
-  const lines = isRepaired ? [line, options.style("dim", `  ${repairNote(name, repair)}`)] : [line];
-  state.heldCall = { callKey, lines };
-  if (options.canAsk !== true) releaseCall(state);
-}
-
-function releaseCall(state: RenderState): void {
-  for (const line of state.heldCall?.lines ?? []) writeLine(state, line);
-  state.heldCall = null;
-}
-
-function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {
-  const text = textOfOutput(output);
-  return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
-}
-
-function showResult(state: RenderState, event: EventNamed<"call_complete">, { style, columns }: RenderOptions): void {
-  const call = state.calls.get(event.callKey);
-  const isOk = event.status === "ok";
-  // The tool did its work, but what it ran did not end well.
-  const isWell = isOk && !(event.name === "shell" && hasFailedCommand(call?.result ?? ""));
-  const mark = isWell ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
-  const isNamed = state.isParallel || call?.input === undefined;
-  const title = isNamed ? `${`${visible(event.name)} ${shortInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
-  const took = ` · ${duration(event.durationMs)}`;
-  const width = Math.max(20, columns - 4);
-  const summary = cut(`${title}${shortResult(call?.result ?? "", isOk)}`, width - took.length);
-  if (isOk) writeLine(state, `  ${mark} ${summary}${style("dim", took)}`);
-  else {
-    const [first = "", ...others] = failureLines(`${title}${call?.result ?? ""}`, width);
-    writeLine(state, `  ${mark} ${first}${others.length === 0 ? style("dim", took) : ""}`);
-    for (const line of others) writeLine(state, `    ${line}`);
-  }
-  if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
-  state.calls.delete(event.callKey);
-  if (state.calls.size === 0) state.isParallel = false;
+  showCall(state, event, options);
 }
 
 function showFinal(state: RenderState, { result, at }: EventNamed<"final">, options: RenderOptions): void {
