@@ -3,20 +3,13 @@
  *
  * 1. A frame is made once, and each watcher is sent the same bytes.
  * 2. Deltas of one text that come within a moment after a frame share the next one; the more watch, the longer it is.
- * 3. The hub holds the message that is being streamed, by the rule of clients, so that a watcher who joins is told it.
+ * 3. The hub holds the message that is being streamed, as clients do, so that a watcher who joins is told it.
  * 4. A watcher that does not keep up is closed. No queue grows, and no run waits.
  */
 
 import type { StreamItem } from "../index.js";
-import { formatCursor } from "../stream/cursor.js";
-import {
-  type ByeReason,
-  createStreamView,
-  type DeltaFrame,
-  type LiveSource,
-  type SnapshotFrame,
-  type StreamView,
-} from "./client/index.js";
+import { createSessionView } from "../view/session-view.js";
+import type { ByeReason, LiveSource, SnapshotFrame } from "./client/index.js";
 import { controlFrame, deltaFrame, itemFrame, type SharedFrame } from "./frames.js";
 
 /** Somebody who watches a session. */
@@ -59,7 +52,7 @@ function pauseMs(watchers: number): number {
 /** @param onEmpty called when the last watcher has left */
 export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () => void): Hub {
   const watchers = new Set<Watcher>();
-  const view: StreamView = createStreamView();
+  const view = createSessionView();
   const over = new AbortController();
   let live = firstLive;
   let started = false;
@@ -69,15 +62,9 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
   }
 
   function take(item: StreamItem): void {
-    if (item.type === "delta") {
-      const frame: DeltaFrame = { n: 1, ...item };
-      view.apply({ data: frame });
-      publish(deltaFrame(frame));
-      return;
-    }
-    if ("seq" in item) view.apply({ id: formatCursor(item), data: item });
-    else if (item.type === "snapshot") view.apply({ data: item });
-    publish(itemFrame(item));
+    view.apply(item);
+    if (item.type === "delta") publish(deltaFrame({ n: 1, ...item }));
+    else publish(itemFrame(item));
   }
 
   function tellLive(found: LiveSource): void {
@@ -106,7 +93,7 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
       watchers.add(watcher);
       if (!started) void follow();
       started = true;
-      return { snapshot: snapshotOf(view) };
+      return { snapshot: view.snapshot().streamed };
     },
     leave(watcher) {
       watchers.delete(watcher);
@@ -115,13 +102,6 @@ export function createHub(source: HubSource, firstLive: LiveSource, onEmpty: () 
       onEmpty();
     },
   };
-}
-
-function snapshotOf(view: StreamView): SnapshotFrame | null {
-  const partial = view.partial();
-  if (partial === null) return null;
-  const { seq, ...rest } = partial;
-  return { type: "snapshot", ...rest, deltaSeq: seq };
 }
 
 function pause(ms: number): Promise<void> {

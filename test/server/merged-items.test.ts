@@ -29,7 +29,7 @@ function said(lengths: readonly number[]): readonly Said[] {
     delta(2, { kind: "text-start", id: "t" });
     for (let index = 0; index < length; index += 1)
       delta(3 + index, { kind: "text-delta", id: "t", text: `${step}.${index} ` });
-    items.push(event(10 * step + 12, 1, { type: "message", ...attempt }));
+    items.push(event(10 * step + 12, 1, { type: "message", ...attempt, message: { role: "assistant", parts: [] } }));
     const callKey = `r/${step + 1}/1`;
     items.push({ type: "progress", callKey, note: "half" });
     items.push(event(10 * step + 14, 1, { type: "call_complete", callKey }));

@@ -1,5 +1,5 @@
 /**
- * `pawl/server/client`: reads the streams of a Pawl server, in browsers and in Node. It imports nothing.
+ * `pawl/server/client`: reads the streams of a Pawl server, in browsers and in Node. It imports no packages and no built-in modules.
  */
 export { type Followed, type FollowOptions, followSession, StreamRefused } from "./follow.js";
 export {

@@ -1,30 +1,21 @@
 /**
  * What a client holds of a stream, and what each frame does to it.
  *
- * 1. An event of the log counts once, by its id. Ids rise: an event that is not behind the last one is ignored.
- * 2. One message is being streamed at a time. A `snapshot` replaces it, a delta that continues it is added, and one that
- *    does not asks the client to connect again. The committed message, or the end of the attempt, removes it.
- * 3. What is late for an attempt that has ended changes nothing.
+ * 1. An event of the log counts once, by its id. Ids rise: an event that is not after the last one is ignored.
+ * 2. The session's events and deltas are folded by `src/view`. Deltas that do not continue the message that is being
+ *    streamed ask the client to connect again.
+ * 3. In a stream with children, each session has a view of its own.
  */
-
-import type { AssistantMessage, AssistantPart, MessageDelta, PublicEvent, Snapshot } from "../../index.js";
-import { beginning, formatCursor, isAfter, parseCursor } from "../../stream/cursor.js";
-import type { FamilyFrame, FrameData, StreamFrame } from "./frames.js";
+import type { PublicEvent, Snapshot } from "../../index.js";
+import { parseCursor } from "../../stream/cursor.js";
+import { createSessionView, type SessionView } from "../../view/session-view.js";
+import type { ViewChange } from "../../view/view-change.js";
+import type { FamilyFrame, StreamFrame } from "./frames.js";
 
 /** The message that is being streamed, as far as it has come. `seq` is the number of its last delta. */
-export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "open"> & {
+export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "message" | "open" | "inputs"> & {
   /** The number of the last delta that it includes. */
   readonly seq: number;
-  /** The message so far. */
-  readonly message: AssistantMessage;
-  /** The arguments of calls, as far as the model has written them. */
-  readonly inputs: readonly {
-    /** The id that the deltas name. */
-    readonly id: string;
-    readonly name: string;
-    /** The arguments so far. */
-    readonly text: string;
-  }[];
 };
 
 /** `reconnect`: something is missing; ask again for what follows `lastId`. */
@@ -42,205 +33,55 @@ export type StreamView = {
   readonly lastId: () => string | null;
 };
 
-type Attempt = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-type Building = Attempt & {
-  seq: number;
-  readonly parts: Growing[];
-  readonly open: Map<string, number>;
-  readonly inputs: Map<string, { readonly name: string; text: string }>;
-};
-
-type Growing = { type: "text" | "reasoning"; text: string } | { readonly type: "whole"; readonly part: AssistantPart };
-
 /** Makes a view of a stream that knows nothing yet. */
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
-  let cursor = parseCursor(lastId) ?? beginning;
-  let below: Map<string, StreamView> | null = null;
-  let building: Building | null = null;
-  let ended: Attempt | null = null;
+  let view = createSessionView(parseCursor(lastId) ?? undefined);
+  /** The sessions of a stream with children. */
+  let family: Map<string, SessionView> | null = null;
 
-  function applyEvent(id: string, event: PublicEvent): Applied {
-    const at = parseCursor(id);
-    if (at === null || !isAfter(at, cursor)) return "ignored";
-    last = id;
-    cursor = at;
-    const attempt = endedBy(event, building);
-    if (attempt !== null) {
-      ended = attempt;
-      building = null;
+  function apply({ id, data }: StreamFrame): Applied {
+    if ("depth" in data) {
+      if (id !== undefined) last = id;
+      return applyTo(viewIn(data), data);
     }
-    return "event";
-  }
-
-  function applyDelta(delta: MessageDelta, count: number): Applied {
-    if (isOver(delta, ended)) return "ignored";
-    if (building === null || !isSame(building, delta)) {
-      // A delta of an earlier attempt comes too late.
-      if (building !== null && isEarlier(delta, building)) return "ignored";
-      if (delta.seq !== count) return "reconnect";
-      building = begin(delta);
+    if (data.type === "reset") {
+      last = null;
+      view = createSessionView();
+      family = null;
+      return "control";
     }
-    if (delta.seq <= building.seq) return "ignored";
-    if (delta.seq - count !== building.seq) {
-      building = null;
-      return "reconnect";
-    }
-    building.seq = delta.seq;
-    add(building, delta);
-    return "partial";
+    const applied = applyTo(view, data);
+    if (applied === "event" && id !== undefined) last = id;
+    return applied;
   }
 
-  /** In a stream with children, an id is a place in all of its sessions. Within each session, its events rise. */
-  function applyOfFamily({ id, data }: StreamFrame & { readonly data: FamilyFrame }): Applied {
-    below ??= new Map();
-    const view = below.get(data.sessionId) ?? createStreamView();
-    below.set(data.sessionId, view);
-    if (id !== undefined) last = id;
-    const place = "seq" in data ? { id: formatCursor(data) } : {};
-    return view.apply({ ...place, data: withoutFamily(data) });
+  function viewIn({ sessionId }: FamilyFrame): SessionView {
+    family ??= new Map();
+    const known = family.get(sessionId) ?? createSessionView();
+    family.set(sessionId, known);
+    return known;
   }
 
-  function apply(frame: StreamFrame): Applied {
-    const { data } = frame;
-    if ("depth" in data) return applyOfFamily({ ...frame, data });
-    switch (data.type) {
-      case "delta":
-        return applyDelta(data.delta, data.n);
-      case "snapshot":
-        if (isOver(data, ended)) return "ignored";
-        building = fromSnapshot(data);
-        return "partial";
-      case "reset":
-        last = null;
-        cursor = beginning;
-        below = null;
-        building = null;
-        ended = null;
-        return "control";
-      default:
-        return frame.id === undefined ? "control" : applyEvent(frame.id, data as PublicEvent);
-    }
-  }
-
-  const partial = () => (building === null ? null : partialOf(building));
-  return { apply, partial, partialOf: (sessionId) => below?.get(sessionId)?.partial() ?? null, lastId: () => last };
-}
-
-/** The data as a stream of that session alone would have it. */
-function withoutFamily({ sessionId: _, depth: _depth, parent: _parent, ...data }: FamilyFrame): FrameData {
-  return data as FrameData;
-}
-
-/** The attempt that an event ends, or whose message it has. */
-function endedBy(event: PublicEvent, building: Attempt | null): Attempt | null {
-  switch (event.type) {
-    case "message":
-    case "attempt_failed":
-    case "attempt_withdrawn":
-      return event;
-    case "final":
-      return building?.runId === event.runId ? building : null;
-    default:
-      return null;
-  }
-}
-
-function isSame(a: Attempt, b: Attempt): boolean {
-  return a.runId === b.runId && a.modelCallIndex === b.modelCallIndex && a.attempt === b.attempt;
-}
-
-function isEarlier(a: Attempt, b: Attempt): boolean {
-  if (a.runId !== b.runId) return false;
-  return a.modelCallIndex < b.modelCallIndex || (a.modelCallIndex === b.modelCallIndex && a.attempt < b.attempt);
-}
-
-function isOver(attempt: Attempt, ended: Attempt | null): boolean {
-  return ended !== null && (isSame(attempt, ended) || isEarlier(attempt, ended));
-}
-
-function begin({ runId, modelCallIndex, attempt }: Attempt): Building {
-  return { runId, modelCallIndex, attempt, seq: 0, parts: [], open: new Map(), inputs: new Map() };
-}
-
-function fromSnapshot(snapshot: Extract<StreamFrame["data"], { readonly type: "snapshot" }>): Building {
-  const open = new Map(snapshot.open.map(({ type, id, index }) => [`${type}/${id}`, index]));
-  const parts = snapshot.message.parts.map((part): Growing => {
-    const isText = (part.type === "text" || part.type === "reasoning") && part.providerMetadata === undefined;
-    return isText ? { type: part.type, text: part.text } : { type: "whole", part };
-  });
-  const inputs = new Map(snapshot.inputs.map(({ id, name, text }) => [id, { name, text }]));
-  return { ...begin(snapshot), seq: snapshot.deltaSeq, parts, open, inputs };
-}
-
-function add(building: Building, delta: MessageDelta): void {
-  const { parts, open, inputs } = building;
-  switch (delta.kind) {
-    case "text-start":
-    case "reasoning-start":
-      openPart(building, textTypeOf(delta.kind), delta.id);
-      return;
-    case "text-delta":
-    case "reasoning-delta": {
-      const type = textTypeOf(delta.kind);
-      const part = parts[open.get(`${type}/${delta.id}`) ?? openPart(building, type, delta.id)];
-      if (part !== undefined && part.type !== "whole") part.text += delta.text;
-      return;
-    }
-    case "text-end":
-    case "reasoning-end":
-      open.delete(`${textTypeOf(delta.kind)}/${delta.id}`);
-      return;
-    case "tool-input-start":
-      inputs.set(delta.id, { name: delta.name, text: "" });
-      return;
-    case "tool-input-delta": {
-      const input = inputs.get(delta.id);
-      if (input !== undefined) input.text += delta.text;
-      return;
-    }
-    case "tool-call":
-      inputs.delete(delta.id);
-      parts.push({ type: "whole", part: callOf(delta) });
-      return;
-    case "file":
-      parts.push({ type: "whole", part: { type: "file", mediaType: delta.mediaType, data: delta.data } });
-      return;
-    default:
-      return;
-  }
-}
-
-function openPart({ parts, open }: Building, type: "text" | "reasoning", id: string): number {
-  open.set(`${type}/${id}`, parts.length);
-  return parts.push({ type, text: "" }) - 1;
-}
-
-function textTypeOf(kind: MessageDelta["kind"]): "text" | "reasoning" {
-  return kind.startsWith("text") ? "text" : "reasoning";
-}
-
-function callOf({ id, name, input }: Extract<MessageDelta, { kind: "tool-call" }>): AssistantPart {
-  const base = { type: "tool_call", toolCallId: id, name } as const;
-  try {
-    return { ...base, input: input.trim() === "" ? {} : JSON.parse(input) };
-  } catch {
-    return { ...base, input };
-  }
-}
-
-function partialOf({ runId, modelCallIndex, attempt, seq, parts, open, inputs }: Building): PartialMessage {
   return {
-    runId,
-    modelCallIndex,
-    attempt,
-    seq,
-    message: { role: "assistant", parts: parts.map((part) => (part.type === "whole" ? part.part : { ...part })) },
-    open: [...open].map(([key, index]) => {
-      const [type = ""] = key.split("/", 1);
-      return { id: key.slice(type.length + 1), type: type as "text" | "reasoning", index };
-    }),
-    inputs: [...inputs].map(([id, { name, text }]) => ({ id, name, text })),
+    apply,
+    partial: () => partialIn(view),
+    partialOf: (sessionId) => partialIn(family?.get(sessionId)),
+    lastId: () => last,
   };
+}
+
+function applyTo(view: SessionView, data: StreamFrame["data"]): Applied {
+  if ("seq" in data && "index" in data) return view.apply(data as PublicEvent).length === 0 ? "ignored" : "event";
+  if (data.type !== "delta" && data.type !== "snapshot") return "control";
+  const changes: readonly ViewChange[] = view.apply(data);
+  if (changes.some(({ type }) => type === "gap")) return "reconnect";
+  return changes.length === 0 ? "ignored" : "partial";
+}
+
+function partialIn(view: SessionView | undefined): PartialMessage | null {
+  const streamed = view?.snapshot().streamed ?? null;
+  if (streamed === null) return null;
+  const { type: _, deltaSeq: seq, ...rest } = streamed;
+  return { ...rest, seq };
 }

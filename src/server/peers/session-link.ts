@@ -9,8 +9,9 @@
 
 import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
 import { afterEntry, type Cursor, parseCursor } from "../../stream/cursor.js";
-import { createStreamView, type LiveSource, type StreamView } from "../client/index.js";
-import type { LinkFrame, LiveItem } from "./link-frames.js";
+import { createSessionView, type SessionView } from "../../view/session-view.js";
+import type { LiveSource } from "../client/index.js";
+import type { EndOfAttempt, LinkFrame, LiveItem } from "./link-frames.js";
 
 export type LinkListener = {
   /** An item, said after the event of `mark`. */
@@ -57,7 +58,7 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
   let connected: Connected | null = null;
   let mark: Cursor | null = null;
   /** Null without a connection. */
-  let view: StreamView | null = null;
+  let view: SessionView | null = null;
   let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
   let isLooking = false;
   let looksAgain = false;
@@ -157,7 +158,7 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
     if (frame.type === "open") {
       own.isOpen = true;
       reset();
-      view = createStreamView();
+      view = createSessionView();
       mark = afterEntry(frame.seq);
       setLive("peer");
       for (const listener of listeners) listener.told();
@@ -166,13 +167,11 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
     if (mark === null || view === null) return;
     if (frame.type === "told") {
       mark = parseCursor(frame.place) ?? mark;
-      // The view needs no more of an event than what it ends.
-      if (frame.ends !== undefined) view.apply({ id: frame.place, data: frame.ends as PublicEvent });
+      if (frame.ends !== undefined) view.apply(endingEvent(frame.ends, mark));
       for (const listener of listeners) listener.told();
       return;
     }
-    if (frame.type === "delta") view.apply({ data: { n: 1, ...frame } });
-    if (frame.type === "snapshot") view.apply({ data: frame });
+    view.apply(frame);
     for (const listener of listeners) listener.item(frame, mark);
   }
 
@@ -195,13 +194,13 @@ export function createSessionLink(sessionId: string, parts: LinkParts): SessionL
       if (changesHolder(event) || (holder === "nobody" && connected === null)) void look();
     },
     mark: () => mark,
-    snapshot() {
-      const partial = view?.partial() ?? null;
-      if (partial === null) return null;
-      const { seq, ...rest } = partial;
-      return { type: "snapshot", ...rest, deltaSeq: seq };
-    },
+    snapshot: () => view?.snapshot().streamed ?? null,
   };
+}
+
+/** The view has to know that a message has ended, not how: what the message or the result says comes from the store. */
+function endingEvent(ends: EndOfAttempt, mark: Cursor): PublicEvent {
+  return { ...ends, ...(ends.type === "final" ? {} : { type: "attempt_withdrawn" }), ...mark } as PublicEvent;
 }
 
 /** Events after which another process may hold the session, or nobody. */
