@@ -22,6 +22,7 @@ import {
   type ModelCallChange,
   type ModelRequest,
   modelRequests,
+  pendingApprovals,
   type Store,
   traceSession,
 } from "../../src/index.js";
@@ -42,9 +43,9 @@ const creators: readonly [Create, ...Create[]] = [
   (baseURL) => createAnthropicV4({ baseURL, apiKey })("claude-sonnet-5"),
 ];
 
-/** Parallel calls, unknown tools, malformed input, calls that are denied, fail, and give pictures or outputs that are cut. */
+/** Parallel calls, unknown tools, malformed input, calls that wait for a person, are denied, fail, and give pictures or outputs that are cut. */
 function answers(chance: Chance): (index: number, body: Bill["body"]) => ScriptedReply {
-  const names = ["note", "note", "fail", "denied", "picture", "huge", "unknown"] as const;
+  const names = ["note", "note", "fail", "denied", "picture", "huge", "unknown", "ask"] as const;
   return (index, { messages }) => {
     const last = JSON.stringify((messages as readonly unknown[]).at(-1));
     if (last.includes("about to be shortened"))
@@ -69,6 +70,7 @@ function toolsOf() {
   return [
     tool("note", (line) => `Noted: ${line} ${"… ".repeat(200)}`),
     tool("denied", (line) => line),
+    { ...tool("ask", (line) => line), needsApproval: true },
     tool("fail", () => {
       throw new Error("The pen is dry.");
     }),
@@ -111,7 +113,10 @@ async function breaksIn(store: Store): Promise<ReadonlyMap<string, string | unde
   return new Map(steps.map(({ runId, modelCallIndex, reused }) => [`${runId}/${modelCallIndex}`, reused.broke]));
 }
 
-async function play(seed: number, total: { requests: number; broken: number; behind: number }): Promise<void> {
+async function play(
+  seed: number,
+  total: { requests: number; broken: number; behind: number; approvals: number },
+): Promise<void> {
   const chance = createChance(seed);
   const server = await startBillingServer({
     reply: answers(chance),
@@ -148,9 +153,17 @@ async function play(seed: number, total: { requests: number; broken: number; beh
   for (let run = 0; run < 3; run += 1) {
     for await (const item of agent.runStream(`Run ${run}.`, { sessionId: "s" }))
       if (item.type === "tool_call" && chance.once(8)) await agent.session("s").steer(`Steer ${chance.below(9)}.`);
-    // Another process has the next run.
+    // Another agent answers what waits for a person, and has the next run.
     await agent.shutdown();
     agent = start();
+    for (;;) {
+      const waiting = await collect(pendingApprovals(store, { sessionId: "s" }));
+      if (waiting.length === 0) break;
+      total.approvals += waiting.length;
+      for (const { callKey } of waiting)
+        await agent.session("s").answer(callKey, chance.once(3) ? { type: "deny", note: "no" } : { type: "approve" });
+      await agent.session("s").resume({ follow: true });
+    }
   }
   await server.close();
   const all = bills(server);
@@ -181,9 +194,10 @@ test("each request begins with the request before, or the trace names what broke
   timeout: 120_000,
   ...verifies("COST-1", "COST-2", "COST-3"),
 }, async () => {
-  const total = { requests: 0, broken: 0, behind: 0 };
-  for (let seed = 1; seed <= sampled({ quick: 8, long: 60 }); seed += 1) await play(seed, total);
+  const total = { requests: 0, broken: 0, behind: 0, approvals: 0 };
+  for (let seed = 1; seed <= sampled({ quick: 12, long: 60 }); seed += 1) await play(seed, total);
   expect(total.requests).toBeGreaterThan(sampled({ quick: 100, long: 800 }));
   expect(total.broken).toBeGreaterThan(0);
   expect(total.behind).toBeGreaterThan(0);
+  expect(total.approvals).toBeGreaterThan(0);
 });
