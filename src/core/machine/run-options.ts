@@ -8,6 +8,8 @@ import type { RecordedCondition } from "./stop-condition.js";
 /** Options of a run that override its agent's. Plain data: the log keeps it. */
 export type RunOptions = {
   readonly systemPrompt?: string;
+  /** The names of the tools that only this run has. Their functions are in the process that was given them. */
+  readonly tools?: readonly string[];
   readonly activeTools?: readonly string[];
   readonly toolChoice?: RunToolChoice;
   /** False if nobody can be asked: a call that would ask is then denied. */

@@ -21,11 +21,18 @@ import { PawlError } from "../../errors.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import type { HistoryOptions } from "./history.js";
 import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
+import { refuseKnownTools } from "./parts-of-run.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
+import { namesOfRunTools, type RunTools } from "./run-tools.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
 
-const localRules: OptionTable<LocalOptions> = { output: anything, stopWhen: anything, dependencyOverrides: anObject };
+const localRules: OptionTable<LocalOptions> = {
+  output: anything,
+  stopWhen: anything,
+  tools: anything,
+  dependencyOverrides: anObject,
+};
 
 /** What is none is ignored, as the specification says. */
 const aTraceparent: OptionRule = {
@@ -62,7 +69,7 @@ const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> =
 };
 
 const modes = oneOf("queue", "steer", "interrupt", "reject");
-const { dependencyOverrides: _, ...sentRules } = runRules;
+const { dependencyOverrides: _, tools: _tools, ...sentRules } = runRules;
 /** `checkSkip` looks at the value: whether it fits depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anything };
 const sendRules = { ...sentRules, mode: modes, ...skipRules };
@@ -86,7 +93,7 @@ const otherNames = {
   outputType: "output",
   schema: "output",
   responseFormat: "output",
-  tools: "the option tools of createAgent, or activeTools",
+  tools: "the option tools of run() or createAgent(), or activeTools",
   messages: "history",
   models: "the option models of createAgent",
   temperature: "settings.temperature",
@@ -187,10 +194,22 @@ function checkModelName({ model }: StartOptions, agent: NameOwner): void {
   );
 }
 
+function toolsFor(options: StartOptions, agent: NameOwner): ReadonlyMap<string, unknown> {
+  const known = namesIn(agent, "tools");
+  const own = namesOfRunTools(options);
+  return own === undefined ? known : new Map([...known, ...own.map((name) => [name, null] as const)]);
+}
+
+/** @throws PawlError `duplicate_tool` */
+export function checkRunTools(tools: RunTools | undefined, agent: CompiledAgent): void {
+  if (tools !== undefined) refuseKnownTools(tools, namesIn(agent, "tools"), agent);
+}
+
 /** Only tools of the agent can be chosen. @throws PawlError `bad_input` */
-function checkToolNames({ activeTools, toolChoice, stopWhen }: StartOptions, agent: NameOwner | null): void {
+function checkToolNames(options: StartOptions, agent: NameOwner | null): void {
+  const { activeTools, toolChoice, stopWhen } = options;
   if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
-  const tools = agent === null ? null : namesIn(agent, "tools");
+  const tools = agent === null ? null : toolsFor(options, agent);
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && (tools === null || tools.has(name))) return;
     if (tools === null)

@@ -46,6 +46,8 @@ export type CompiledAgent = {
   readonly specificationsAtFirst: readonly ToolSpecification[];
   /** Both lists for a model that takes deferred tools. They end with the deferred tools. */
   readonly withDeferred: Pick<CompiledAgent, "specifications" | "specificationsAtFirst">;
+  /** The same with tools that only one run has. @throws PawlError `duplicate_tool` */
+  readonly withTools: (extra: ReadonlyMap<string, CompiledTool>) => ToolSet;
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
   /** Null: calls are not repaired. Absent: only as is built in. */
@@ -119,6 +121,11 @@ export function checkAddress(address: string | undefined): string | undefined {
   );
 }
 
+export type ToolSet = Pick<
+  CompiledAgent,
+  "tools" | "specifications" | "specificationsAtFirst" | "withDeferred" | "hasDeferredTools"
+>;
+
 /**
  * @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name.
  * @param room what deferred tools depend on
@@ -128,8 +135,16 @@ export function compileTools(
   handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
   room: SearchRoom,
-): Pick<CompiledAgent, "tools" | "specifications" | "specificationsAtFirst" | "withDeferred" | "hasDeferredTools"> {
-  const own = new Map(normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]));
+): ToolSet & Pick<CompiledAgent, "withTools"> {
+  const ofAgent = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
+  return {
+    ...toolSetOf(new Map(ofAgent), builtIn, room),
+    withTools: (extra) => toolSetOf(new Map([...ofAgent, ...extra]), builtIn, room),
+  };
+}
+
+/** @param own to which the tools that find others are added */
+function toolSetOf(own: Map<string, CompiledTool>, builtIn: readonly AnyTool[], room: SearchRoom): ToolSet {
   const deferred = deferredAmong(own, room);
   if (deferred.size > 0) for (const one of searchToolsFor(deferred, own, room)) own.set(one.tool.name, one);
   const compiled = new Map(own);

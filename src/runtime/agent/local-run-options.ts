@@ -7,8 +7,10 @@ import type { RecordedCondition } from "../../core/machine/stop-condition.js";
 import { PawlError } from "../../errors.js";
 import type { StopCondition } from "../../ports/stop-condition.js";
 import type { InputSchema } from "../../ports/tool.js";
+import type { Tools } from "../tools/compile-tools.js";
 import { type CompiledInput, compileInput } from "../tools/schema.js";
 import { faultOfSchema } from "../tools/schema-shape.js";
+import { compileRunTools, type RunTools } from "./run-tools.js";
 import { type CompiledConditions, compileStopWhen } from "./stop-conditions.js";
 
 /** Options that the log cannot store in full. After a restart, pass them to `session.resume` again. */
@@ -23,6 +25,12 @@ export type LocalOptions = {
    * the names of functions only: a process that carries the run on without them uses the conditions of its agent.
    */
   readonly stopWhen?: StopCondition | readonly StopCondition[];
+  /**
+   * Tools that only this run has, beside those of the agent. The log keeps their names, and their schemas as it keeps those
+   * of the agent's tools. A process that carries the run on without them does not offer them, and ends their calls with an
+   * error. They change the beginning of the requests, so a provider's cache of the session's earlier requests is not read.
+   */
+  readonly tools?: Tools;
   /** Replaces these of the agent's `deps` for this run, in this process: for tests. */
   readonly dependencyOverrides?: { readonly [name: string]: unknown };
 };
@@ -70,6 +78,8 @@ export type LocalRunState = {
   readonly output?: CompiledInput;
   /** Present if some of the run's conditions are functions. */
   readonly stopWhen?: CompiledConditions;
+  /** The tools that only this run has. */
+  readonly tools?: RunTools;
 };
 
 /** The local state of the runs of one agent, by `localKey`: two sessions may have runs of one id. */
@@ -93,11 +103,15 @@ export function forgetLocals(all: LocalRunStates, sessionId: string, runId: stri
 export function compileLocalOptions({
   output,
   stopWhen,
+  tools,
   dependencyOverrides,
 }: LocalOptions): LocalRunState | undefined {
+  const own = tools === undefined ? undefined : compileRunTools(tools);
   const conditions = stopWhen === undefined ? undefined : functionsAmong(stopWhen);
-  if (output === undefined && conditions === undefined && dependencyOverrides === undefined) return undefined;
+  const isNone = output === undefined && conditions === undefined && own === undefined;
+  if (isNone && dependencyOverrides === undefined) return undefined;
   return {
+    ...(own === undefined ? {} : { tools: own }),
     ...(conditions === undefined ? {} : { stopWhen: conditions }),
     ...(output === undefined ? {} : { output: compileOutput(output) }),
     ...(dependencyOverrides === undefined ? {} : { deps: overriding(dependencyOverrides) }),

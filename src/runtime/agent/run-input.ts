@@ -20,6 +20,7 @@ import { checkPart, type Input, type InputMessage, type InputPart, refused } fro
 import { checkReachedPrices, type Limits, limitsOf } from "./limits.js";
 import { type LocalOptions, outputSchemaOf, recordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
+import { namesOfRunTools } from "./run-tools.js";
 import { toolChoiceOf } from "./tool-choice.js";
 
 /** The options of one run. They go before those of its agent. */
@@ -222,12 +223,14 @@ const longestRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function runOptionsOf(options: StartOptions): RunOptions | undefined {
+  const tools = namesOfRunTools(options);
   const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings } = options;
   const output = outputSchemaOf(options);
   const stopWhen = recordedConditions(options);
   const stored: RunOptions = {
     ...(agent === undefined ? {} : { agent }),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(tools === undefined ? {} : { tools }),
     ...(activeTools === undefined ? {} : { activeTools }),
     ...(toolChoice === undefined ? {} : { toolChoice: toolChoiceOf(toolChoice) }),
     ...(interactive === undefined ? {} : { interactive }),

@@ -121,7 +121,8 @@ async function whileKept(
   all: LocalRunStates,
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
-  all.set(key, locals);
+  // An option that is given again replaces itself alone.
+  all.set(key, { ...all.get(key), ...locals });
   let goesOn = false;
   try {
     const result = await act();

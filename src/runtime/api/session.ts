@@ -13,6 +13,7 @@ import { childAgentOf, takeUpChildren } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import {
   checkResumeOptions,
+  checkRunTools,
   checkSeedOptions,
   checkSendOptions,
   checkSessionId,
@@ -22,6 +23,7 @@ import { type CompiledAgent, checkAgent, familyIn, partsNear } from "../agent/co
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
+import { refuseOtherTools } from "../agent/parts-of-run.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { checkRunId, inputBody, sessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
@@ -123,6 +125,7 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const { follow = true, onTaken = () => {}, onLeft = () => {}, seen } = options;
     const resumeRun = () => resumePresentRun({ follow, onTaken, onLeft }, seen);
     const locals = compileLocalOptions(options);
+    checkRunTools(locals?.tools, parts);
     const ended = await endedMeanwhile(interrupted, store, id);
     if (ended !== null && locals === undefined) return freeze(ended);
     if (ended !== null && locals !== undefined)
@@ -131,6 +134,11 @@ export function createSession(id: string, parts: CompiledAgent, dependencies: Se
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
     const present = state.status === "idle" || isResting(state) ? queued : state;
+    if (locals.tools !== undefined && present?.runId !== undefined) {
+      const transcript = await loadTranscript(store, id, state);
+      const { options } = (present === queued ? transcript.queued.get(queued?.seq ?? 0) : transcript.run) ?? {};
+      refuseOtherTools(locals.tools, present.runId, options?.tools);
+    }
     return present?.runId === undefined ? resumeRun() : withOutput(id, present.runId, locals, parts, resumeRun);
   }
 

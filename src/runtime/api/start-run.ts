@@ -5,7 +5,7 @@ import { freeze } from "../../core/data/freeze.js";
 import type { SeededHistory } from "../../core/machine/history.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { checkGraph } from "../agent/agent-graph.js";
-import { checkStartOptions } from "../agent/check-run-options.js";
+import { checkRunTools, checkStartOptions } from "../agent/check-run-options.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { type CheckedHistory, checkHistory } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
@@ -61,6 +61,7 @@ export function startRun(
   // An input that is all there is checked at once.
   const known = hasBlobs(input) ? undefined : bodyOf(input);
   const locals = compileLocalOptions(options);
+  checkRunTools(locals?.tools, parts);
   const shared = options.runId !== undefined;
   let history = historyIn(options);
   const begin = (subscription?: Subscription): Promise<RunResult> => {

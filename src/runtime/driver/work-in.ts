@@ -3,6 +3,7 @@
  */
 import type { State } from "../../core/machine/state.js";
 import { agentMismatch, type CompiledAgent, partsIn } from "../agent/compiled-agent.js";
+import { withRunTools } from "../agent/parts-of-run.js";
 import type { Closing } from "../log/closing.js";
 import type { EffectContext } from "../work/effect-context.js";
 
@@ -13,8 +14,9 @@ export function workIn(
   { sessionId, parts: own, transcript, memory, hold, recorder, hearers }: Worker,
   state: State,
 ): EffectContext | null {
-  const parts = partsIn(own, state);
-  if (parts === null) return null;
+  const ofAgent = partsIn(own, state);
+  if (ofAgent === null) return null;
+  const parts = withRunTools(ofAgent, sessionId, transcript.run);
   return { sessionId, parts, state, transcript, memory, now: parts.clock.now, hold, recorder, hearers };
 }
 

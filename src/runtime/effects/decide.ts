@@ -14,6 +14,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { agentBehind } from "../agent/agent-tool.js";
 import { handoffOf } from "../agent/handoffs.js";
+import { missingRunTools } from "../agent/parts-of-run.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -32,7 +33,7 @@ import {
   noRecords,
   type PlainPermission,
 } from "./author-checks.js";
-import { nobodyCanApprove, unknownToolAmong, whyNobodyApproves } from "./prompts.js";
+import { missingTool, nobodyCanApprove, unknownToolAmong, whyNobodyApproves } from "./prompts.js";
 import { type Mended, repairCall } from "./repair-call.js";
 import { decideRepeated, repeatedCallQuestion } from "./repeated-call.js";
 
@@ -61,9 +62,7 @@ export function* decide(
   const mended = call.edited === undefined ? yield* repairCall(given, offered, context, cancellation) : undefined;
   const { record = given, name = call.name } = mended ?? {};
   const compiled = offered(name);
-  if (compiled === undefined) {
-    return settle({ verdict: "reject", message: unknownToolAmong(name, knownNames(name, context)) }, mended);
-  }
+  if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, mended);
   // The person who sent the edit sent its hash as well: the hash says what they approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
@@ -111,6 +110,11 @@ type Deciding = Extract<Call, { status: "deciding" }>;
 function isActive(name: string, { transcript }: EffectContext): boolean {
   const { run } = transcript;
   return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
+}
+
+function notOffered(name: string, context: EffectContext): string {
+  const isMissing = isActive(name, context) && missingRunTools(context.parts, context.transcript.run).includes(name);
+  return isMissing ? `${missingTool(name)}.` : unknownToolAmong(name, knownNames(name, context));
 }
 
 /** The names that a model is told of instead of an unknown one. Deferred tools are too many: of them, only the nearest. */

@@ -7,6 +7,7 @@ import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { isPause } from "../../core/transcript/pauses.js";
 import { newSettings, settingsOfCall } from "../agent/model-settings.js";
+import { missingRunTools } from "../agent/parts-of-run.js";
 import { type OfferedHandoffs, offeredHandoffs } from "../hooks/offered-handoffs.js";
 import { hasStepHooks, hookRecords, managerFailed, type Preparation, prepareWithHooks } from "../hooks/step-hooks.js";
 import { askStopConditions, mayStop } from "../hooks/stop-when.js";
@@ -47,6 +48,8 @@ function prepareStep(
 ): MaybePromise<EventBody> {
   if (needsSources(state.runId, context))
     return runCoroutine(prepareWithSources(state, context, cancellation, earlier));
+  const missing = missingToolRecords(state, context);
+  if (missing.length > 0) return prepareStep(state, context, cancellation, [...earlier, ...missing]);
   const { runId, modelCallIndex } = state;
   // Whether compaction is due goes by what an author's context manager would send.
   const early = context.parts.context.manager === contextManager ? null : buildContext(state, context);
@@ -64,6 +67,26 @@ function prepareStep(
   if (!hasStepHooks(context)) return prepared(state, initial, context);
   return runCoroutine(preparedWithHooks(state, initial, context, cancellation));
 }
+
+/** Said once in a process: a model that had these tools has them no more. */
+function missingToolRecords(
+  { runId }: StepPreparing,
+  { parts, transcript, memory }: EffectContext,
+): readonly HookRecord[] {
+  if (transcript.run?.options.tools === undefined || memory.toldToolsOf === runId) return noRecords;
+  if (parts.isReplay === true) return noRecords;
+  memory.toldToolsOf = runId;
+  return missingRunTools(parts, transcript.run).map((name) => ({
+    name: `tool ${name}`,
+    hook: "beforeLLMCall",
+    ms: 0,
+    outcome: "refused",
+    message: missingToolText,
+  }));
+}
+
+const missingToolText =
+  "This process does not have this tool, which the run was started with. The model is not offered it. Give tools to resume() to have it back.";
 
 function* prepareWithSources(
   state: StepPreparing,

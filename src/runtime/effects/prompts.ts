@@ -15,6 +15,11 @@ export function unknownTool(name: string): string {
   return `Unknown tool '${name}'`;
 }
 
+/** The tool was given to the run alone, in another process. */
+export function missingTool(name: string): string {
+  return `The tool '${name}' was given to this run alone, and the process that carries the run on does not have it. Go on without it`;
+}
+
 const maxListedTools = 60;
 /** Characters of the list. */
 const maxToolList = 2_000;

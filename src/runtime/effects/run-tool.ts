@@ -8,6 +8,7 @@ import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
+import { missingRunTools } from "../agent/parts-of-run.js";
 import { hookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
@@ -26,7 +27,7 @@ import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
 import { sentMessages } from "./permission-context.js";
-import { doneOutput, errorOutput, inputNotApproved, toolTimedOut, unknownTool } from "./prompts.js";
+import { doneOutput, errorOutput, inputNotApproved, missingTool, toolTimedOut, unknownTool } from "./prompts.js";
 import { mismatchText } from "./step-host.js";
 import { type ToolWork, toolContextOf } from "./tool-context.js";
 import { isStream, type Reading, readStream } from "./tool-stream.js";
@@ -176,7 +177,7 @@ function* outcomeOf(
   cancellation: Cancellation,
 ): Coroutine<Outcome | null> {
   const compiled = context.parts.tools.get(toolOf(record));
-  if (compiled === undefined) return failed(unknownTool(toolOf(record)));
+  if (compiled === undefined) return failed(withoutTool(toolOf(record), context));
   if (!isAsApproved(record, context)) return failed(inputNotApproved);
   const { tool } = compiled;
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
@@ -202,6 +203,10 @@ function* outcomeOf(
   return ending.type === "error"
     ? failed(ending.message)
     : { outcome: "interrupted", output: errorOutput(ending.message) };
+}
+
+function withoutTool(name: string, { parts, transcript }: EffectContext): string {
+  return missingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
 }
 
 function* ranTool(

@@ -28,7 +28,9 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import { withChanges } from "../work/data-changes.js";
 import { createProcessMemory, type EffectContext, type EffectOf, type Recorder } from "../work/effect-context.js";
 import { recallSources } from "../work/loaded-sources.js";
+import { readPromptBlob } from "../work/prompt-blobs.js";
 import { canBeReplayed, requestsOf } from "./recorded-attempts.js";
+import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools.js";
 
 export type RecallOptions = {
   readonly sessionId: string;
@@ -64,8 +66,14 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
   /** A durable tool that runs again may wait for something, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
-  async function act(effect: ActiveEffect, state: State, transcript: Transcript, changes: Partial<CompiledAgent> = {}) {
-    const own = partsNear(parts, state);
+  async function act(
+    effect: ActiveEffect,
+    state: State,
+    transcript: Transcript,
+    changes: Partial<CompiledAgent> = {},
+    recorded: Recorded | null = null,
+  ) {
+    const { own } = recorded ?? (await withRecorded(partsNear(parts, state), transcript));
     const tools = toolsOf(own);
     const context = { ...own.context, sources: own.context.sources.map(withoutTexts) };
     const present: CompiledAgent = {
@@ -95,6 +103,9 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     if (reached) return undefined;
     return made?.type === "tool_finished" ? withChanges(made, work) : made;
   }
+
+  const withRecorded = (own: CompiledAgent, transcript: Transcript, named = transcript.toolsHash) =>
+    withRecordedTools(own, transcript.run, (hash) => readPromptBlob(sessionId, hash, parts.store), named);
 
   async function callAgain(event: EventOf<"model_finished" | "model_failed">, state: State, transcript: Transcript) {
     if (model === undefined && !canBeReplayed(event)) return undefined;
@@ -137,8 +148,12 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
       if (context.sources.length > 0) await recallSources({ runId, agent: name }, event, memory);
     }
     // How many entries the preparation had seen depends on timing, so the recorded number counts.
-    const made = await act({ type: "prepare", key: "replay", runId }, { ...state, seq: contextSeq }, transcript);
-    return made?.type === "prepared" ? withCacheOf(event, made) : made;
+    const named = event.toolsHash === undefined ? transcript.toolsHash : event.toolsHash;
+    const recorded = await withRecorded(partsNear(parts, state), transcript, named);
+    const effect = { type: "prepare", key: "replay", runId } as const;
+    const made = await act(effect, { ...state, seq: contextSeq }, transcript, {}, recorded);
+    if (made?.type !== "prepared") return made;
+    return withCacheOf(event, recorded.isWhole ? made : withToolsOf(event, made));
   }
 
   async function callToolAgain(
@@ -149,6 +164,8 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     const call = callOf(state, event.callKey);
     if (call?.status === "reconciling") return act(ofCall("reconcile", event, call), state, transcript);
     if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
+    // What a tool of the run alone does, and whether it asks, is not in the log.
+    if (isOfRunAlone(event, partsNear(parts, state), transcript)) return undefined;
     if (event.type === "tool_decided") return decideAgain(event, state, transcript);
     // A result without an attempt came from another program.
     const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
@@ -229,6 +246,12 @@ function wasCutOff(event: Event, state: State, { tool }: CompiledTool): boolean 
 /** Nothing is loaded: the texts are taken from the recording. */
 function withoutTexts({ name }: ContextSource): ContextSource {
   return { name, load: () => [] };
+}
+
+/** The log does not have the schemas of tools that were deferred, or that the process did not have. */
+function withToolsOf({ toolsHash }: EventOf<"prepared">, made: Prepared): Prepared {
+  const { toolsHash: _, ...rest } = made;
+  return { ...rest, ...defined({ toolsHash }) };
 }
 
 /** Takes fields that only affect what a provider's cache costs from the recording. They change no answer. */

@@ -113,6 +113,8 @@ export type ProcessMemory = SpareController & {
   partial: MessageAssembly | null;
   /** The run of which it was said that this process does not have its stop conditions. */
   toldConditionsOf: string | null;
+  /** The run of which it was said that this process does not have its tools. */
+  toldToolsOf: string | null;
   /** The newest preliminary results of the calls that are running, by call key. */
   preliminary: Map<string, ToolOutput> | null;
   /** Who waits for the answers to questions of calls that are running, by call key and question. */
@@ -134,6 +136,7 @@ export function createProcessMemory(sessionId: string, store: CompiledAgent["sto
     spareHookContext: null,
     partial: null,
     toldConditionsOf: null,
+    toldToolsOf: null,
     preliminary: null,
     held: null,
     spareController: null,

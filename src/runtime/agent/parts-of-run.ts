@@ -1,0 +1,69 @@
+/**
+ * The parts of an agent in a run that has tools of its own, and the checks of those tools.
+ */
+import { nearestName } from "../../core/data/nearest-name.js";
+import type { RunRecord } from "../../core/transcript/run-record.js";
+import { PawlError } from "../../errors.js";
+import { agentBehind } from "./agent-tool.js";
+import type { CompiledAgent } from "./compiled-agent.js";
+import { localsOf } from "./local-run-options.js";
+import type { RunTools } from "./run-tools.js";
+
+/**
+ * @param known the tools of the agent, and of those that it reaches: any of them may have the session
+ * @throws PawlError `duplicate_tool`, `bad_input`
+ */
+export function refuseKnownTools(
+  tools: RunTools,
+  known: ReadonlyMap<string, unknown>,
+  { withTools }: CompiledAgent,
+): void {
+  for (const name of tools.keys())
+    if (known.has(name))
+      throw new PawlError(
+        "duplicate_tool",
+        `The run brings a tool "${name}", and the agent has one of this name. Give the run's tool another name, or leave it out.`,
+      );
+  for (const { tool } of tools.values())
+    if (agentBehind(tool) !== undefined)
+      throw new PawlError(
+        "bad_input",
+        `The tool "${tool.name}" is an agent, and agents cannot be given to one run: other processes could not carry their sessions on. Give it to the agent: agent.with({ tools }).`,
+      );
+  withTools(tools);
+}
+
+/** Only the tools that a run was started with can be given to it again. @throws PawlError `bad_input` */
+export function refuseOtherTools(tools: RunTools, runId: string, recorded: readonly string[] = []): void {
+  const other = [...tools.keys()].find((name) => !recorded.includes(name));
+  if (other === undefined) return;
+  const near = nearestName(other, recorded);
+  const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
+  const known = recorded.length === 0 ? "It was started without tools of its own." : `It has ${recorded.join(", ")}.`;
+  throw new PawlError(
+    "bad_input",
+    `The run ${runId} was not started with a tool ${JSON.stringify(other)}.${hint} ${known}`,
+  );
+}
+
+/** By the tools that a run was given: the lists that it is offered stay the same arrays. */
+const merged = new WeakMap<RunTools, Map<CompiledAgent, CompiledAgent>>();
+
+/** The parts of an agent, with the tools that its present run was given. */
+export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRecord | null): CompiledAgent {
+  if (run?.options.tools === undefined) return parts;
+  const tools = localsOf(parts.locals, sessionId, run.runId)?.tools;
+  if (tools === undefined) return parts;
+  const known = merged.get(tools) ?? new Map<CompiledAgent, CompiledAgent>();
+  merged.set(tools, known);
+  const found = known.get(parts) ?? { ...parts, ...parts.withTools(tools) };
+  known.set(parts, found);
+  return found;
+}
+
+/** The tools that the run was started with, and that this process does not have. */
+export function missingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
+  return run?.options.tools?.filter((name) => !tools.has(name)) ?? none;
+}
+
+const none: readonly never[] = [];

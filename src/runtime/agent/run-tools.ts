@@ -1,0 +1,29 @@
+/**
+ * Tools that are given to one run: `run(input, { tools })`.
+ *
+ * 1. The log keeps their names as an option of the run. Their schemas are kept as those of the agent's tools are. Their
+ *    functions stay in the process that was given them.
+ * 2. The run sees them as it sees the agent's tools, until it is handed over to another agent.
+ * 3. A process without them carries the run on: its model is not offered them, a call of one ends with an error, and a
+ *    `hook_failed` event says so.
+ */
+import { PawlError } from "../../errors.js";
+import { type CompiledTool, listTools, normaliseTools, type Tools } from "../tools/compile-tools.js";
+
+export type RunTools = ReadonlyMap<string, CompiledTool>;
+
+/** @throws PawlError `bad_input`, `bad_configuration`, `duplicate_tool` */
+export function compileRunTools(tools: Tools): RunTools {
+  return normaliseTools(checkList(tools));
+}
+
+function checkList(tools: Tools): Tools {
+  if (typeof tools === "object" && tools !== null) return tools;
+  throw new PawlError("bad_input", "The option tools must be a list of tools, or a record { name: tool }.");
+}
+
+/** The names for the log; undefined if there are none. @throws PawlError `bad_input`, `bad_configuration` */
+export function namesOfRunTools({ tools }: { readonly tools?: Tools }): readonly string[] | undefined {
+  const names = tools === undefined ? [] : listTools(checkList(tools)).map(({ name }) => name);
+  return names.length === 0 ? undefined : names;
+}
