@@ -488,8 +488,8 @@ export const mutants = [
   {
     name: "after a handoff the first agent goes on",
     file: "src/runtime/driver/work-in.ts",
-    find: "const parts = partsIn(own, state);",
-    replace: "const parts = partsIn(own, state) === null ? null : own;",
+    find: "const ofAgent = partsIn(own, state);",
+    replace: "const ofAgent = partsIn(own, state) === null ? null : own;",
     check: "seeds",
   },
   {
