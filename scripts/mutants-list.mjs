@@ -50,7 +50,7 @@ export const mutants = [
   },
   {
     name: "the result before the effect",
-    file: "src/runtime/effects/run-tool.ts",
+    file: "src/runtime/effects/tool-timeout.ts",
     find: "if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;",
     replace: `if (isThenable(value)) Promise.resolve(value).catch(() => {});
   return isThenable(value) ? "done" : value;`,

@@ -38,6 +38,7 @@ const rules: OptionTable<AnyTool> = {
   graceMs: numberFrom(0),
   keepDataOnError: trueOrFalse,
   maxOutputBytes: wholeNumber(1, "bytes"),
+  toModelOutput: aFunction,
   executeRaw: aFunction,
   execute: aFunction,
   provider: anObject,

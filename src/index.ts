@@ -125,6 +125,7 @@ export type {
   ToolSpecification,
 } from "./ports/model.js";
 export type { EventContext, Observer } from "./ports/observer.js";
+export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/permission.js";
 export type { PromptCache } from "./ports/prompt-cache.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
@@ -156,13 +157,10 @@ export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/token
 export type {
   Answered,
   AnyTool,
-  CanExecuteTool,
   FinishedToolStep,
   InputSchema,
   Jsonified,
-  Permission,
   PermissionContext,
-  PermissionRequest,
   Question,
   Reconciled,
   RecoverOption,
@@ -170,6 +168,7 @@ export type {
   StepOptions,
   Tool,
   ToolContext,
+  ToolResult,
   ToolRetry,
 } from "./ports/tool.js";
 export type {

@@ -51,8 +51,8 @@ export function noteResult(state: State, event: EventNamed<"tool_result">): void
   state.calls.set(event.callKey, { ...state.calls.get(event.callKey), result: resultText(event) });
 }
 
-function resultText({ output, cut: reason }: EventNamed<"tool_result">): string {
-  const text = textOfOutput(output);
+function resultText({ output, returned = output, cut: reason }: EventNamed<"tool_result">): string {
+  const text = textOfOutput(returned);
   return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
 }
 

@@ -157,6 +157,11 @@ export function omittedOutput(places: string, isKept: boolean): string {
   return `[… left out here: ${places}${isKept ? "" : ", which could not be kept"} …]`;
 }
 
+/** In the place of what a tool returned. People read it, models do not. */
+export function notKept(bytes: number): string {
+  return `[${bytes} bytes, which could not be kept]`;
+}
+
 export function lostFileNote(description: string): string {
   return `[${description}; it could not be kept]`;
 }

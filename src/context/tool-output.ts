@@ -66,9 +66,13 @@ async function capWhole(output: ToolOutput, text: string, limit: number, options
   return capped === null ? output : { type: "text", ...capped };
 }
 
+export function isStorable(output: ToolOutput): boolean {
+  return (output.type === "text" && output.text.length * 6 <= mostStoredBytes) || fits(output);
+}
+
 /** @throws PawlError `not_storable` if the output is too large for an entry of the log */
 export function assertStorable(output: ToolOutput): ToolOutput {
-  if ((output.type === "text" && output.text.length * 6 <= mostStoredBytes) || fits(output)) return output;
+  if (isStorable(output)) return output;
   throw new PawlError(
     "not_storable",
     `The result is larger than the ${mostStoredBytes} bytes that the log can hold. Save it elsewhere, and return its path or its address.`,

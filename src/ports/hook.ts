@@ -161,13 +161,16 @@ export type ToolResultSubject = {
   /** The tool's whole output, before it is cut for the model or stored. */
   readonly output: ToolOutput;
   readonly isError: boolean;
-  /** 0 if `source` is not "tool". */
+  /** 0 if no tool ran here. */
   readonly durationMs: number;
   /**
    * What gave the result: a tool that runs here, the model's provider, or the agent behind a tool. A provider ran the call
    * itself, so the deltas of the answer have shown the result already.
+   *
+   * For a tool with `toModelOutput` the hook is called twice: for what the tool returned, which people see, and then with
+   * "toModelOutput" for what the model reads of it.
    */
-  readonly source: "tool" | "provider" | "agent";
+  readonly source: "tool" | "provider" | "agent" | "toModelOutput";
 };
 
 /** A step whose calls have their results. */

@@ -2,8 +2,7 @@
  * The tool port: a function that a model can call, and the context that it runs in.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Json, Message, ProviderMetadata, ToolCallPart, ToolOutput } from "../core/data/message.js";
-import type { PermissionRule } from "../core/machine/reserved-events.js";
+import type { Json, Message, ProviderMetadata, ToolOutput } from "../core/data/message.js";
 import type { JsonSchema, ProviderToolReference } from "./model.js";
 import type { Services } from "./services.js";
 import type { SessionData, ToolData } from "./session-data.js";
@@ -252,6 +251,13 @@ export type Tool<Input = unknown, Output = unknown> = {
   /** A larger result is cut for the model; the store keeps it whole. In bytes. Default: 50 KiB. */
   readonly maxOutputBytes?: number;
   /**
+   * Makes what the model reads of a result; whatever `execute` may return. What the tool returned itself stays in the log, for
+   * people and hooks: `returned` of the call's `tool_result`, cut above 50 KiB as other outputs are. Not called for a call that
+   * failed or that ends the run. If it throws, or takes more than a minute, the model is told so instead. Default: the model
+   * reads what the tool returned.
+   */
+  toModelOutput?(result: ToolResult<Input, Output>): unknown;
+  /**
    * Set if a model's provider defines the tool, as `openai.tools.shell()` does. The model is sent this instead of the
    * description and the schema. The settings are kept with the session, in plain text.
    */
@@ -278,23 +284,21 @@ export type Tool<Input = unknown, Output = unknown> = {
   readonly execute?: (input: Input, context: ToolContext) => Output | Promise<Output> | AsyncIterable<Output>;
 };
 
+/** A result of which `toModelOutput` makes what the model reads. */
+export type ToolResult<Input = unknown, Output = unknown> = {
+  readonly toolCallId: string;
+  /** What the tool ran with. */
+  readonly input: Input;
+  /**
+   * What the tool returned; of a tool that yields, the result. It is plain JSON if an `afterToolCall` hook replaced it, or if it came
+   * from outside.
+   */
+  readonly output: Output;
+};
+
 /** A tool of any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.
 export type AnyTool = Tool<any, any>;
-
-/** The call that needs permission, with the input that it would run with. */
-export type PermissionRequest = {
-  readonly callKey: string;
-  /** The call as the model asked for it. */
-  readonly toolCall: ToolCallPart;
-  /** The tool. */
-  readonly tool: {
-    readonly name: string;
-    /** Whether the tool says that it changes nothing. */
-    readonly readOnly: boolean;
-  };
-  readonly input: Json;
-};
 
 /** What the checks of a call get beside it. */
 export type PermissionContext = Pick<
@@ -304,41 +308,5 @@ export type PermissionContext = Pick<
   /** The session's data, frozen. */
   readonly data: SessionData;
 };
-
-/** Whether a call may run. A verdict as an object may name the rule that it goes by. */
-export type Permission =
-  | "allow"
-  | "ask"
-  | "deny"
-  /** The call runs. */
-  | ({ readonly verdict: "allow" } & ByRule)
-  /** A person is asked. */
-  | ({
-      readonly verdict: "ask";
-      /** What the person is asked. Default: a sentence that names the tool. */
-      readonly question?: string;
-      /** After so many milliseconds nobody can answer, and the call is denied. Default: it does not expire. */
-      readonly expiresInMs?: number;
-    } & ByRule)
-  /** The call does not run. */
-  | ({
-      readonly verdict: "deny";
-      /** Why it may not. The model reads it. */
-      readonly reason: string;
-      /** If true, the run ends as well. Default: false. */
-      readonly stopRun?: boolean;
-    } & ByRule);
-
-/** The rule that decided. The log keeps it with the decision, so that it tells why a call ran without a question. */
-type ByRule = {
-  /** The rule by which it was decided. It is recorded. */
-  readonly rule?: PermissionRule;
-};
-
-/**
- * Decides whether a call may run. If it throws, takes more than 10 s, or gives an answer that cannot be read, the call is
- * denied.
- */
-export type CanExecuteTool = (call: PermissionRequest, context: PermissionContext) => Permission | Promise<Permission>;
 
 export type { ToolOutput };

@@ -105,6 +105,8 @@ export type TracedCall = {
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */
   readonly output?: string;
+  /** The same of what the tool returned, if its `toModelOutput` made the output of it. Present only if content was requested. */
+  readonly returned?: string;
 };
 
 /** A text of a context source, without its words. */

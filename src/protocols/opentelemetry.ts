@@ -172,7 +172,7 @@ function exportStep(record: TraceRecordOf<"step">, within: Within): void {
     addSpan(within, name, SpanKind.CLIENT, attempt, attributes, attempt.failure?.message);
   }
   for (const call of record.calls) {
-    const { input: _, output: __, ...silent } = call;
+    const { input: _, output: __, returned: ___, ...silent } = call;
     const attributes = callAttributes(captureContent ? call : silent, record);
     const ran = executionOf(call);
     const error = call.outcome === "ok" ? undefined : (call.outcome ?? "unknown");

@@ -93,7 +93,7 @@ function partsOf(model: string): { readonly provider?: string; readonly modelId:
 }
 
 export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"step">): Attributes {
-  const { name, toolCallId, outcome, callKey, ran, input, output, waits, cut } = call;
+  const { name, toolCallId, outcome, callKey, ran, input, output, returned, waits, cut } = call;
   return withoutAbsent({
     [names.operation]: names.operations.toolCall,
     [names.toolName]: name,
@@ -103,6 +103,7 @@ export function callAttributes(call: TracedCall, { sessionId }: TraceRecordOf<"s
     [names.errorType]: outcome === "ok" ? undefined : (outcome ?? "unknown"),
     [names.toolArguments]: input,
     [names.toolResult]: output,
+    "pawl.call.returned": returned,
     "pawl.call.key": callKey,
     "pawl.call.attempt": ran?.attempt,
     "pawl.child.cut": cut,

@@ -16,7 +16,7 @@ export function shortened(event: PublicEvent): PublicEvent {
       return rest;
     }
     case "late_result": {
-      const { output: _output, ...rest } = event;
+      const { output: _output, returned: _returned, ...rest } = event;
       return rest;
     }
     case "final": {

@@ -124,6 +124,10 @@ const cases = {
         "Timed out after 5000 ms",
       ),
     executeRaw: async () => expect(await toldOf({ tools: [rawTool] })).toContain("Timed out after 5000 ms"),
+    toModelOutput: async () =>
+      expect(await toldOf({ tools: [work({ toModelOutput: never })] })).toContain(
+        "could not be prepared for you: It took more than 60000 ms.",
+      ),
   } satisfies Cases<Tool>,
   recover: {
     reconcile: async () => {

@@ -2,7 +2,7 @@
  * Recorded sessions of what authors reach for: a question within a request, a guard, context sources, a child that a
  * limit ends.
  */
-import { guard, type HandoffView, type Message } from "../../src/index.js";
+import { guard, type HandoffView, type Message, type Tool, type UserMessage } from "../../src/index.js";
 import { asHeld } from "../../src/ports/held-question.js";
 import { agentOf, call, steps, tool, tools } from "./agents.js";
 import type { RecordedScenario } from "./sessions.js";
@@ -149,6 +149,109 @@ export const authorScenarios: readonly RecordedScenario[] = [
     async play({ ask }) {
       await ask("Look, and hand it over.", "r");
       await ask("And then?", "r2");
+    },
+  },
+  {
+    name: "model-outputs",
+    about:
+      "tools whose models read another output than they returned: small, large, in vain, from outside and late; then such a result in the inbox",
+    parts(bench) {
+      const shown = (name: string, execute: Tool["execute"], more: Partial<Tool> = {}) =>
+        tool(name, { toModelOutput: () => `${name} gave something`, ...(execute && { execute }), ...more });
+      const after = (ms: number) => () => new Promise((resolve) => bench.clock.after(ms, () => resolve([ms])));
+      const shownTools = [
+        shown("rows", () => ({ found: [1, "two", null] })),
+        shown("large", () => "A line of many.\n".repeat(3_300)),
+        shown("broken", () => ["all"], {
+          toModelOutput() {
+            throw new Error("no view");
+          },
+        }),
+        shown("slow", after(9_000)),
+        shown("slower", after(1_000_000)),
+      ];
+      const outside: Tool = {
+        name: "outside",
+        description: "Is done elsewhere.",
+        input: { type: "object" },
+        toModelOutput: ({ output }) => `given: ${typeof output}`,
+      };
+      return agentOf(
+        ({ runId, modelCallIndex }) => {
+          if (modelCallIndex > 1 || (runId !== "r" && runId !== "slow")) return { text: "So be it." };
+          const names = runId === "r" ? ["rows", "large", "broken", "outside"] : ["slow", "slower"];
+          return { calls: names.map((one) => call(one)) };
+        },
+        { tools: [...shownTools, outside] },
+      );
+    },
+    async play({ bench, session, ask, kill }) {
+      await ask("Do all.", "r");
+      await session.provideResult("r/1/4", { given: true });
+      await bench.settle();
+      await ask("Take your time.", "slow");
+      await session.abort();
+      await bench.clock.advance(6_000);
+      await bench.settle();
+      await ask("What now?", "last");
+      await bench.clock.advance(10_000);
+      await bench.settle();
+      kill();
+      const output = { type: "text", text: "slower gave something" } as const;
+      const body = { type: "result", callKey: "slow/1/2", output, returned: { type: "json", value: [2] } } as const;
+      await bench.store.post("s", { id: "late/slow/1/2", at: bench.clock.now(), body });
+    },
+  },
+  {
+    name: "overruled",
+    about: "approvals that a rule overruled, because it was stricter by then; one of them is in the inbox",
+    parts() {
+      const asked = new Set<string>();
+      const rule = { verdict: "deny", kind: "tool", pattern: "guarded", scope: "session" } as const;
+      return agentOf(steps({ calls: [call("look"), call("questioned")] }, { text: "Not done." }), {
+        canExecuteTool({ callKey, tool: { name } }) {
+          if (name !== "questioned") return "allow";
+          if (asked.has(callKey)) return { verdict: "deny", reason: "it is closed by now", rule };
+          asked.add(callKey);
+          return { verdict: "ask", question: "May it?" };
+        },
+      });
+    },
+    async play({ bench, session, ask, kill }) {
+      await ask("Do it if you may.", "r");
+      await session.answer("r/1/2", { type: "approve" }, { by: "Ada" });
+      await bench.settle();
+      await ask("Try again.", "r2");
+      const { inputHash = "" } = (await session.pendingApprovals())[0] ?? {};
+      kill();
+      const body = { type: "answer", callKey: "r2/1/2", answer: { type: "approve" }, by: "Ada", inputHash } as const;
+      await bench.store.post("s", { id: "m1", at: bench.clock.now(), body });
+    },
+  },
+  {
+    name: "interrupting",
+    about: "requests that interrupted the run under way: in its tool, while it waited for a person, and in the inbox",
+    parts: () =>
+      agentOf(({ runId, modelCallIndex }) => {
+        if (modelCallIndex > 1) return { text: "Done." };
+        if (runId === "r" || runId === "r4") return { calls: [call("again")] };
+        return { text: "Yes.", calls: [call(runId === "r2" ? "guarded" : "look")] };
+      }),
+    async play({ bench, session, ask, kill }) {
+      await ask("Do it.", "r");
+      await session.send("Do that instead.", { runId: "r2", mode: "interrupt", by: "Ada" });
+      await bench.clock.advance(6_000);
+      await bench.settle();
+      await session.send("No, that.", { runId: "r3", mode: "interrupt" });
+      await bench.settle();
+      await ask("Once more.", "r4");
+      const { state } = (await bench.store.load("s")) ?? {};
+      kill();
+      if (state === undefined || state.status === "idle" || state.session === null) throw new Error("nothing ran");
+      const input: readonly UserMessage[] = [{ role: "user", parts: [{ type: "text", text: "This, at once." }] }];
+      const said = { input, limits: state.limits, session: state.session, by: "Ada" } as const;
+      const body = { type: "input", mode: "queue", interrupts: true, runId: "r5", ...said } as const;
+      await bench.store.post("s", { id: "run/r5", at: bench.clock.now(), body });
     },
   },
 ];

@@ -186,7 +186,10 @@ export function toolTests(title: string, sdk: Sdk, claude: (baseURL: string) => 
         execute: () => 5,
         toModelOutput: ({ output }: Fields) => ({ type: "text", value: `paid ${output}` }),
       });
-      expect(await outputOf(shaped)).toMatchObject({ output: { type: "text", text: "paid 5" } });
+      expect(await outputOf(shaped)).toMatchObject({
+        output: { type: "text", text: "paid 5" },
+        returned: { type: "json", value: 5 },
+      });
       const external = make({ outputSchema: z.string() });
       expect(await createAgent({ model: createScriptedModel([call]), tools: external }).run("Go")).toMatchObject({
         status: "awaiting_human",

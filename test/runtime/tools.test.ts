@@ -162,49 +162,6 @@ describe("a tool of the AI SDK", () => {
     ]);
   });
 
-  test("shows a model what toModelOutput makes", verifies("TOOL-1#ai-sdk"), async () => {
-    const outputs: readonly [given: unknown, shown: unknown][] = [
-      [
-        { type: "text", value: "x" },
-        { type: "text", text: "x" },
-      ],
-      [
-        { type: "json", value: { a: 1 } },
-        { type: "json", value: { a: 1 } },
-      ],
-      [
-        {
-          type: "content",
-          value: [
-            { type: "text", text: "a" },
-            { type: "media", data: "AA", mediaType: "image/png" },
-            { type: "image-url", url: "http://x/y.png" },
-            { type: "custom" },
-          ],
-        },
-        {
-          type: "content",
-          parts: [
-            { type: "text", text: "a" },
-            { type: "file", data: "AA", mediaType: "image/png" },
-            { type: "file", data: "http://x/y.png", mediaType: "image/*" },
-            { type: "text", text: "[custom]" },
-          ],
-        },
-      ],
-    ];
-    for (const [given, shown] of outputs) {
-      const picture = aiTool({ inputSchema: z.object({}), execute: () => 1, toModelOutput: () => given as never });
-      expect(await fromAiSdkTool("picture", picture).execute?.({}, context)).toEqual(shown);
-    }
-    const failing = aiTool({
-      inputSchema: z.object({}),
-      execute: () => 1,
-      toModelOutput: () => ({ type: "error-text", value: "no" }),
-    });
-    await expect(fromAiSdkTool("picture", failing).execute?.({}, context)).rejects.toThrow("no");
-  });
-
   test("takes every form of schema that the AI SDK takes", verifies("TOOL-1#ai-sdk"), () => {
     const specification = { inputSchema: { type: "object" } };
     const forms = {

@@ -60,7 +60,10 @@ async function markdownText(agent: Agent, sessionId: string, redaction: Redactio
     else if (event.type === "message") parts.push(textOf(event.message));
     else if (event.type === "tool_call")
       parts.push(`### ${event.name}\n\n${fenced(JSON.stringify(event.input, null, 2), "json")}`);
-    else if (event.type === "tool_result") parts.push(fenced(textOfOutput(event.output), ""));
+    else if (event.type === "tool_result") {
+      parts.push(fenced(textOfOutput(event.returned ?? event.output), ""));
+      if (event.returned !== undefined) parts.push("The model read:", fenced(textOfOutput(event.output), ""));
+    }
   }
   return `${parts
     .filter((part) => part.trim() !== "")

@@ -15,13 +15,17 @@ import { showWhole } from "./show-whole.js";
 export async function output(context: CommandContext, words: string): Promise<void> {
   const { agent, sessionId, store, say } = context;
   const number = numberOf(words, "/output");
-  const results: { readonly name: string; readonly output: ToolOutput }[] = [];
+  const results: { readonly name: string; readonly output: ToolOutput; readonly returned?: ToolOutput }[] = [];
   if ((await store.describe(sessionId)) !== null)
     for await (const event of agent.session(sessionId).events({ follow: false, live: false }))
       if (event.type === "tool_result") results.push(event);
   const found = results.at(-number);
   if (found === undefined) throw new PawlError("bad_input", `This session has ${counted(results.length, "output")}.`);
-  const text = await wholeOutput(store, sessionId, found.output);
+  const read = await wholeOutput(store, sessionId, found.output);
+  const text =
+    found.returned === undefined
+      ? read
+      : `${await wholeOutput(store, sessionId, found.returned)}\n\nThe model read:\n\n${read}`;
   const above = await showWhole(context, { title: found.name, text, mostLines });
   if (above > 0) say([lineOf(`${counted(above, "line")} above: set PAGER to see all.`, "dim")]);
 }

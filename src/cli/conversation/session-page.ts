@@ -42,7 +42,7 @@ export async function sessionPage(
       calls.set(item.callKey, call);
     } else if (item.type === "tool_result") {
       const call = calls.get(item.callKey);
-      if (call !== undefined) call.result = { outcome: item.outcome, text: textOfOutput(item.output) };
+      if (call !== undefined) call.result = { outcome: item.outcome, text: textOfOutput(item.returned ?? item.output) };
     }
   }
   const { title, sessionId, folder, model } = facts;

@@ -301,8 +301,8 @@ function showMessage(fold: Fold, lead: string, input: readonly UserMessage[], co
   );
 }
 
-function resultOf({ output, cut: reason }: EventNamed<"tool_result">): string {
-  const text = textOfOutput(output);
+function resultOf({ output, returned = output, cut: reason }: EventNamed<"tool_result">): string {
+  const text = textOfOutput(returned);
   return (reason === undefined ? text : `(cut short: ${reason}) ${text}`) || "(no output)";
 }
 

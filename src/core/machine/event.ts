@@ -116,6 +116,8 @@ type Body =
       readonly outcome: CallOutcome;
       /** What the tool gave. Absent if the machine made the result: its text then follows from the entry `causeSeq`. */
       readonly output?: ToolOutput;
+      /** What the tool returned, if its `toModelOutput` made `output` of it. Models never see it. */
+      readonly returned?: ToolOutput;
       /** The entry from which the text of the result follows. */
       readonly causeSeq?: number;
       readonly attempt?: number;
@@ -192,6 +194,8 @@ type Body =
       readonly outcome: CallOutcome;
       /** What the tool gave. */
       readonly output?: ToolOutput;
+      /** As in `tool_finished`. */
+      readonly returned?: ToolOutput;
       /** The limit that ended the child session. */
       readonly cut?: Reason;
       /** Reserved. */

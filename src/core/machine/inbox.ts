@@ -4,6 +4,7 @@
  * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
  */
 
+import { defined } from "../data/defined.js";
 import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
@@ -67,6 +68,8 @@ export type InboxBody =
       readonly type: "result";
       readonly callKey: string;
       readonly output: ToolOutput;
+      /** What the tool returned, if its `toModelOutput` made `output` of it. */
+      readonly returned?: ToolOutput;
       readonly isError?: boolean;
       /**
        * Set if a child session reports: what it used, and the limit that ended it, if one did. The report may come before
@@ -213,8 +216,8 @@ function isTooLate(
 function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
   const { callKey, output } = body;
   const outcome = body.isError === true ? "error" : "ok";
-  const cut = body.child?.cut === undefined ? {} : { cut: body.child.cut };
-  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output, ...cut }];
+  const beside = defined({ returned: body.returned, cut: body.child?.cut });
+  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output, ...beside }];
   if (!hasCalls(state)) return [];
   const awaited = state.calls.some(
     ({ callKey: key, status }) =>
@@ -222,7 +225,7 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   );
   if (!awaited) return [];
   const used = body.child === undefined ? {} : { usage: body.child.usage };
-  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used, ...cut }];
+  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used, ...beside }];
 }
 
 function inputEvents(

@@ -46,7 +46,7 @@ export function blobsOfOutput(output: ToolOutput): readonly string[] {
   return [...whole, ...files.flatMap((file) => blobOf(file) ?? [])];
 }
 
-/** The tool output that an event holds; undefined if it holds none. */
+/** The output that a model is shown of an event; undefined if it holds none. */
 export function outputIn(event: Event): ToolOutput | undefined {
   switch (event.type) {
     case "tool_finished":
@@ -57,6 +57,11 @@ export function outputIn(event: Event): ToolOutput | undefined {
     default:
       return undefined;
   }
+}
+
+/** What the tool itself returned, if the model was shown another output. */
+function returnedIn(event: Event): ToolOutput | undefined {
+  return event.type === "tool_finished" || event.type === "late_result" ? event.returned : undefined;
 }
 
 function blobOfRef(ref: MessageRef): readonly string[] {
@@ -86,8 +91,7 @@ export function blobsOf(event: Event): readonly string[] {
       ...blobsOfSources(event.sources?.list),
       ...(event.dataBlob === undefined ? [] : [event.dataBlob]),
     ];
-  const output = outputIn(event);
-  return output === undefined ? [] : blobsOfOutput(output);
+  return [outputIn(event), returnedIn(event)].flatMap((output) => (output === undefined ? [] : blobsOfOutput(output)));
 }
 
 function blobsOfMessages(messages: readonly Message[]): readonly string[] {

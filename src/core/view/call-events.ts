@@ -146,8 +146,8 @@ function childQuestion(runId: string, asked: PendingApproval): PublicEventBody {
   return { type: "approval_requested", ...call, runId, childId: sessionId };
 }
 
-function lateResult({ callKey, outcome, output, cut }: EventOf<"late_result">): PublicEventBody {
-  return { type: "late_result", callKey, outcome, ...defined({ output, cut }) };
+function lateResult({ callKey, outcome, output, returned, cut }: EventOf<"late_result">): PublicEventBody {
+  return { type: "late_result", callKey, outcome, ...defined({ output, returned, cut }) };
 }
 
 /** A restart may turn calls that were running into questions. */
@@ -185,10 +185,11 @@ function finishedEvents(event: EventOf<"tool_finished">, transcript: Transcript)
     const { result } = record;
     if (result === undefined) return [];
     const isError = result.outcome !== "ok";
+    const returned = event.returned === undefined ? {} : { returned: event.returned };
     const cut = result.cut === undefined ? {} : { cut: result.cut };
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, ...call } as const]),
-      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...cut, ...call },
+      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...returned, ...cut, ...call },
       {
         type: "call_complete",
         status: isError ? "error" : "ok",

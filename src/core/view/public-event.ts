@@ -195,6 +195,8 @@ export type PublicEventBody =
       readonly type: "tool_result";
       readonly outcome: CallOutcome;
       readonly output: ToolOutput;
+      /** What the tool returned, if its `toModelOutput` made `output` of it. Cut above 50 KiB, as other outputs are. */
+      readonly returned?: ToolOutput;
       readonly isError: boolean;
       /** The limit that ended the child session: the output is what it had found by then. */
       readonly cut?: Reason;
@@ -320,6 +322,8 @@ export type PublicEventBody =
       readonly callKey: string;
       readonly outcome: CallOutcome;
       readonly output?: ToolOutput;
+      /** As in `tool_result`. */
+      readonly returned?: ToolOutput;
       /** The limit that ended the child session. */
       readonly cut?: Reason;
     }

@@ -28,6 +28,8 @@ export type CallItem = {
   readonly asked: { readonly why: string; readonly question: string | null; readonly at: number } | null;
   readonly answers: readonly CallAnswer[];
   readonly output: ToolOutput | null;
+  /** What the tool returned, if the model was shown something else. */
+  readonly returned: ToolOutput | null;
   readonly isError: boolean;
   readonly outcome: string | null;
   readonly ms: number | null;
@@ -98,6 +100,7 @@ function emptyCall(callKey: string, name: string): CallItem {
     ...{ kind: "call", callKey, name, input: undefined, writing: null, repaired: null, asked: null, answers: [] },
     ...{
       output: null,
+      returned: null,
       isError: false,
       outcome: null,
       ms: null,
@@ -153,11 +156,17 @@ function callChange(event: PublicEvent): CallChange | null {
       return of((item) => ({ ...item, tries: [...item.tries, { attempt, message: fault.message, retryInMs }] }));
     }
     case "tool_result": {
-      const { output, isError, outcome } = event;
-      return of((item) => ({ ...item, output, isError, outcome }));
+      const { output, returned = null, isError, outcome } = event;
+      return of((item) => ({ ...item, output, returned, isError, outcome }));
     }
     case "late_result":
-      return of((item) => ({ ...item, output: event.output ?? item.output, outcome: event.outcome, isLate: true }));
+      return of((item) => ({
+        ...item,
+        output: event.output ?? item.output,
+        returned: event.returned ?? null,
+        outcome: event.outcome,
+        isLate: true,
+      }));
     case "call_complete":
       return of((item) => ({ ...item, ms: item.childSince === null ? event.durationMs : event.at - item.childSince }));
     default:

@@ -167,6 +167,13 @@ function Call({
       {childId !== null && (
         <ChildSession childId={childId} shown={(items) => <StepItems items={items} sessionId={childId} />} />
       )}
+      {item.returned !== null && (
+        <>
+          <p class="dim">The tool returned:</p>
+          <OutputView output={item.returned} isError={false} sessionId={sessionId} />
+          <p class="dim">The model read:</p>
+        </>
+      )}
       {output !== null && <OutputView output={output} isError={item.isError} sessionId={sessionId} />}
       <HookLines hooks={hooks} />
     </article>

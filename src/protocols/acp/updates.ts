@@ -57,7 +57,7 @@ export function updatesOf(item: ViewChange, state: UpdateState): readonly Sessio
       const { callKey, by } = item;
       if (by === null) return [change(callKey, "failed", state, "The model did not finish this call.")];
       const isError = by.isError === true;
-      return [resultOf(callKey, by.output, isError, state), ...planUpdate(callKey, isError, state)];
+      return [resultOf(callKey, by, state), ...planUpdate(callKey, isError, state)];
     }
     case "question_opened": {
       const { childId, callKey, name, input } = item.question;
@@ -133,14 +133,17 @@ function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-function resultOf(callKey: string, output: ToolOutput, isError: boolean, state: UpdateState): SessionUpdate {
+type Given = { readonly output: ToolOutput; readonly returned?: ToolOutput; readonly isError?: boolean };
+
+function resultOf(callKey: string, given: Given, state: UpdateState): SessionUpdate {
+  const { output, returned = output, isError = false } = given;
   const changes = isError ? [] : changesOf(callKey, state);
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: callKey,
     status: isError ? "failed" : "completed",
     content: changes.length > 0 ? [...changes] : contentsOf(output),
-    rawOutput: shownOutput(output),
+    rawOutput: shownOutput(returned),
   };
 }
 

@@ -6,7 +6,7 @@
  * 2. Whatever begins ends before the run does, as AG-UI's client demands.
  */
 
-import type { PendingApproval, PublicEvent } from "../../index.js";
+import type { PendingApproval, PublicEvent, ToolOutput } from "../../index.js";
 import type { CallChange, Noted, ViewChange } from "../../view/view-change.js";
 import { interruptIdOf } from "../interrupt-id.js";
 import type { Waiting } from "../run-flow.js";
@@ -44,7 +44,8 @@ export function aguiEvents(item: ViewChange | Waiting, run: AguiRun): readonly A
     case "call_changed":
       return changedCall(item.callKey, item.by, run);
     case "call_ended": {
-      const content = item.by === null ? "The model did not finish this call." : textOfOutput(item.by.output);
+      const { by } = item;
+      const content = by === null ? "The model did not finish this call." : textOfOutput(seenByPeople(by));
       return [...endInput(item.callKey, run), result(item.callKey, content)];
     }
     case "question_opened": {
@@ -117,6 +118,11 @@ function wholeCall(toolCallId: string, name: string, input: unknown, run: AguiRu
 
 function result(toolCallId: string, content: string): AguiEvent {
   return { type: "TOOL_CALL_RESULT", messageId: `${toolCallId}/result`, toolCallId, content, role: "tool" };
+}
+
+/** What the tool returned, unless the model was told of an error. */
+function seenByPeople(by: NonNullable<Extract<ViewChange, { readonly type: "call_ended" }>["by"]>): ToolOutput {
+  return "returned" in by && by.returned !== undefined && by.isError !== true ? by.returned : by.output;
 }
 
 function changedCall(callKey: string, change: CallChange, run: AguiRun): readonly AguiEvent[] {

@@ -292,10 +292,11 @@ function answeredChunks(event: Answered, known: Known): readonly UiChunk[] {
 }
 
 export function resultChunk(event: Extract<PublicEvent, { readonly type: "tool_result" }>): UiChunk {
-  const { callKey: toolCallId, outcome, output, isError } = event;
+  const { callKey: toolCallId, outcome, output, returned = output, isError } = event;
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
   if (isError) return failedCall(toolCallId, textOfOutput(output));
-  return { type: "tool-output-available", toolCallId, output: shownOutput(output), dynamic: true };
+  // As in the AI SDK, a page gets what the tool returned, whatever the model reads of it.
+  return { type: "tool-output-available", toolCallId, output: shownOutput(returned), dynamic: true };
 }
 
 function finalChunks({ result }: Extract<PublicEvent, { readonly type: "final" }>): readonly UiChunk[] {

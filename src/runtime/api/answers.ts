@@ -4,6 +4,8 @@
  *
  * If two processes answer the same call, the first answer counts: the store takes a message id once.
  */
+
+import { isStorable } from "../../context/tool-output.js";
 import { defined } from "../../core/data/defined.js";
 import { freeze } from "../../core/data/freeze.js";
 import type { Answer } from "../../core/machine/event.js";
@@ -137,7 +139,11 @@ export function createAnswering(
     const call = findCall(state, callKey);
     if (call === undefined) return saidBefore(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
-    const shown = await capOutput(toToolOutput(output), call.name, id, partsAt(state));
+    const given = toToolOutput(output);
+    const parts = partsAt(state);
+    // The holder calls `toModelOutput`, which takes what the tool would return: whole, if the message can hold it.
+    const isForTool = parts.tools.get(call.name)?.tool.toModelOutput !== undefined && !isError;
+    const shown = isForTool && isStorable(given) ? given : await capOutput(given, call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
   }

@@ -1,13 +1,16 @@
 /**
- * Messages of the inbox that code of the author looks at before they are committed: approvals, and answers of agents behind tools.
+ * Messages of the inbox that code of the author looks at before they are committed: approvals, answers of agents behind tools, and
+ * results from outside of tools that have `toModelOutput`.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import { createCancellation } from "../lib/cancellation.js";
-import { type MaybePromise, runCoroutine } from "../lib/coroutine.js";
+import { type Cancellation, createCancellation } from "../lib/cancellation.js";
+import { type Coroutine, type MaybePromise, runCoroutine } from "../lib/coroutine.js";
 import { type Closing, closingOf } from "../log/closing.js";
+import type { EffectContext } from "../work/effect-context.js";
 import { approvedCall, checkApproval } from "./approval-checks.js";
 import { answeredByAgent, seeResult } from "./child-results.js";
 import type { Driver, MessageChange, MessageCheck } from "./driver-parts.js";
+import { answeredOutside, resultForModel } from "./outside-results.js";
 import { withoutAgent, workIn } from "./work-in.js";
 
 type Then = {
@@ -22,7 +25,7 @@ type Then = {
  */
 export function takeChecked(driver: Driver, message: InboxMessage, { take, close }: Then): Promise<boolean> {
   const approved = approvedCall(message);
-  const callKey = approved ?? answeredByAgent(message);
+  const callKey = approved ?? answeredByAgent(message) ?? answeredOutside(message);
   if (callKey === undefined) return take();
   const cancellation = createCancellation();
   const fail = (error: unknown) => close(closingOf(error));
@@ -30,9 +33,7 @@ export function takeChecked(driver: Driver, message: InboxMessage, { take, close
     const work = workIn(driver, driver.state);
     if (work === null) close(withoutAgent(driver));
     if (work === null || driver.closed) return undefined;
-    return runCoroutine(
-      approved === undefined ? seeResult(message, work) : checkApproval(approved, work, cancellation),
-    );
+    return runCoroutine(checkOf(message, approved, work, cancellation));
   };
   let checked: MaybePromise<MessageChange | undefined>;
   try {
@@ -60,4 +61,16 @@ export function takeChecked(driver: Driver, message: InboxMessage, { take, close
 function forget(driver: Driver, check: MessageCheck): void {
   const left = driver.checks?.filter((other) => other !== check) ?? [];
   driver.checks = left.length === 0 ? null : left;
+}
+
+function checkOf(
+  message: InboxMessage,
+  approved: string | undefined,
+  work: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<MessageChange | undefined> {
+  if (approved !== undefined) return checkApproval(approved, work, cancellation);
+  return answeredByAgent(message) === undefined
+    ? resultForModel(message, work, cancellation)
+    : seeResult(message, work);
 }

@@ -1,6 +1,7 @@
 /**
  * Messages and events that a process sends to its own sessions.
  */
+import { defined } from "../../core/data/defined.js";
 import { nextRun } from "../../core/machine/consequences.js";
 import type { Event, EventBody } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -30,20 +31,18 @@ const mostReasonCharacters = 500;
 /** The result of a call that settled after its run had ended; undefined if the event is no result. */
 export function lateMessage(event: EventBody, { clock }: Dependencies): InboxMessage | undefined {
   if (event.type !== "tool_finished" || event.output === undefined) return undefined;
-  const { callKey, output, outcome } = event;
+  const { callKey, output, returned, outcome } = event;
   return {
     id: `late/${callKey}`,
     at: clock.now(),
-    body: { type: "result", callKey, output, isError: outcome !== "ok" },
+    body: { type: "result", callKey, output, ...defined({ returned }), isError: outcome !== "ok" },
   };
 }
 
 /** The same as an event, if the session is still driven here: the run had given the call up. */
 export function lateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
-  const { callKey, outcome, output, at } = event;
-  return output === undefined
-    ? { type: "late_result", callKey, outcome, at }
-    : { type: "late_result", callKey, outcome, output, at };
+  const { callKey, outcome, output, returned, at } = event;
+  return { type: "late_result", callKey, outcome, ...defined({ output, returned }), at };
 }
 
 /** Starts the next run of the queue, if none is under way. A queue is left over after an abort. */

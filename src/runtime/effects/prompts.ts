@@ -46,6 +46,11 @@ export function toolTimedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`;
 }
 
+/** The tool itself did its work: the model need not call it again for that. */
+export function modelOutputFailed(message: string): string {
+  return `The tool ran, and what it returned could not be prepared for you: ${message}`;
+}
+
 /** Why a tool that yields its results has none: it was told to end before. */
 export const stoppedBeforeResult = "The call was stopped before it had its result.";
 

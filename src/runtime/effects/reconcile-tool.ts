@@ -8,7 +8,7 @@ import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
+import { callAfterToolCall, type FinishedCall, callOf as finishedCall, type ToolOutcome } from "../hooks/tool-hooks.js";
 import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
@@ -16,13 +16,14 @@ import { hashInput } from "../lib/hash.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { capOutput } from "../work/cap-output.js";
+import { capOutput, capReturned } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
 import { mayStart } from "./may-start.js";
+import { type ModelOutcome, modelOutcome } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
-import { defaultToolTimeoutMs } from "./run-tool.js";
 import { finishedToolSteps } from "./step-values.js";
+import { defaultToolTimeoutMs } from "./tool-timeout.js";
 
 export function* reconcileTool(
   effect: EffectOf<"reconcile">,
@@ -58,7 +59,7 @@ export function* reconcileTool(
   if (settled.type !== "returned") return ask(settled.message);
   try {
     const { status, ...rest } = settled.value as Reconciled;
-    if (status === "finished") return yield* finished(rest as Found, effect, record, context);
+    if (status === "finished") return yield* finished(rest as Found, input.value, effect, record, context);
     if (status === "not_started")
       return { type: "tool_decided", runId, callKey, decision: { verdict: "allow", policy: call.policy } };
     return ask(status === "unknown" ? "its tool does not know" : "its tool gave no answer");
@@ -104,15 +105,24 @@ function askOutside(
 /** A result that was found goes the way of every result: through hooks, then cut for the model. */
 function* finished(
   found: Found,
+  input: unknown,
   { runId, callKey }: EffectOf<"reconcile">,
   record: CallRecord,
   context: EffectContext,
 ): Coroutine<EventBody> {
-  const reported: ToolOutcome = {
+  const { sessionId, parts } = context;
+  const raw = { input, output: found.output };
+  const reported = {
     outcome: found.isError === true ? "error" : "ok",
     output: toToolOutput(found.output),
-  };
-  const { outcome, output, records } = yield* callAfterToolCall(reported, record, 0, context);
-  const cut = yield* wait(capOutput(output, toolOf(record), context.sessionId, context.parts));
-  return { type: "tool_finished", runId, callKey, outcome, output: cut, ...hookRecords(records) };
+    raw,
+  } as const;
+  const whole: ModelOutcome = yield* callAfterToolCall<ToolOutcome>(reported, record, 0, context);
+  const tool = parts.tools.get(toolOf(record))?.tool;
+  const call: FinishedCall = { ...finishedCall(record), durationMs: 0, source: "tool" };
+  const { outcome, output, returned, records } =
+    tool?.toModelOutput === undefined ? whole : yield* modelOutcome(tool, reported, whole, call, context);
+  const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
+  const kept = returned === undefined ? {} : { returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
+  return { type: "tool_finished", runId, callKey, outcome, output: cut, ...kept, ...hookRecords(records) };
 }

@@ -2,39 +2,43 @@
  * Runs one tool call. Whatever the tool does, exactly one result comes of it.
  */
 
+import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
-import { callOf } from "../../core/machine/state.js";
+import { callOf as callInState } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import { callAfterToolCall, type ToolOutcome } from "../hooks/tool-hooks.js";
-import { type Cancellation, onCancel, signalOf } from "../lib/cancellation.js";
-import { type Coroutine, isThenable, wait } from "../lib/coroutine.js";
+import {
+  type AfterToolCall,
+  callAfterToolCall,
+  callOf,
+  type FinishedCall,
+  type ToolOutcome,
+} from "../hooks/tool-hooks.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
 import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
 import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
-import { forgetPreliminary, publishPreliminary } from "../subscribers/broadcast.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { StepError } from "../tools/step-error.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { capOutput } from "../work/cap-output.js";
+import { capOutput, capReturned } from "../work/cap-output.js";
 import { dropChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
+import { modelOutcome, type Raw } from "./model-output.js";
 import { sentMessages } from "./permission-context.js";
-import { doneOutput, errorOutput, inputNotApproved, missingTool, toolTimedOut, unknownTool } from "./prompts.js";
+import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
 import { mismatchText } from "./step-host.js";
 import { type ToolWork, toolContextOf } from "./tool-context.js";
-import { isStream, type Reading, readStream } from "./tool-stream.js";
+import { withTimeout } from "./tool-timeout.js";
 import { faultOf, type NextTry, nextTry } from "./try-again.js";
-
-/** How long a call of a tool may take that sets no limit. */
-export const defaultToolTimeoutMs = 600_000;
 
 export function* runTool(
   effect: EffectOf<"run_tool">,
@@ -50,7 +54,7 @@ export function* runTool(
   const returned = yield* outcomeOf(effect, record, context, cancellation);
   if (returned === null) return notStarted(effect, cancellation);
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
-  const final = yield* callAfterToolCall(returned, record, timing.durationMs, context);
+  const final = yield* finalOutcome(returned, record, timing.durationMs, context);
   const again =
     returned.thrown === undefined ? undefined : triedAgain(returned.thrown, effect, record, context, cancellation);
   const isPlain = again === undefined && returned.left === undefined;
@@ -61,7 +65,7 @@ export function* runTool(
     const fault = faultOf(truncate(textOfOutput(final.output), mostReasonCharacters));
     return { type: "tool_failed", runId, callKey, attempt, fault, ...again.next, timing, ...hookRecords(records) };
   }
-  const { outcome, output, done } = yield* capped(final, record, context);
+  const { outcome, output, returned: kept, done } = yield* capped(final, record, context);
   if (outcome !== "ok" && context.memory.changes !== null && !keepsData(record, context))
     dropChanges(context.memory, callKey);
   return {
@@ -72,9 +76,25 @@ export function* runTool(
     timing,
     outcome,
     output,
+    ...(kept === undefined ? {} : { returned: kept }),
     ...(done === undefined ? {} : { done }),
     ...hookRecords(records),
   };
+}
+
+/** After the hooks, and with what the model reads of it. */
+function* finalOutcome(
+  given: Outcome,
+  record: CallRecord,
+  durationMs: number,
+  context: EffectContext,
+): Coroutine<AfterToolCall<Outcome>> {
+  const whole = yield* callAfterToolCall(given, record, durationMs, context);
+  const { raw } = given;
+  const tool = context.parts.tools.get(toolOf(record))?.tool;
+  if (raw === undefined || tool === undefined) return whole;
+  const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
+  return { ...whole, ...(yield* modelOutcome(tool, { ...given, raw }, whole, call, context)) };
 }
 
 /** Whether what a call changed holds although the call ended in an error. */
@@ -143,11 +163,17 @@ function* askChild(
   return yield* wait(startChild(effect, child, input.value, context));
 }
 
-type Finished = ToolOutcome & { readonly done?: { readonly message?: string } };
+type Finished = ToolOutcome & {
+  readonly done?: { readonly message?: string };
+  /** What the tool returned, if the model reads something else. */
+  readonly returned?: ToolOutput;
+};
 
 /** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
 type Outcome = Finished & {
   readonly isFinalText?: boolean;
+  /** What the tool returned, if its `toModelOutput` makes what the model reads of it. */
+  readonly raw?: Raw;
   /** What the tool threw. */
   readonly thrown?: { readonly error: unknown };
   /** The tool steps that had begun and were not over. */
@@ -156,12 +182,14 @@ type Outcome = Finished & {
 
 /** The output as the log keeps it. */
 function* capped(
-  { outcome, output, done, isFinalText }: Outcome,
+  { outcome, output, returned, done, isFinalText }: Outcome,
   record: CallRecord,
   { sessionId, parts }: EffectContext,
 ): Coroutine<Finished> {
   try {
     const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
+    if (returned !== undefined)
+      return { outcome, output: cut, returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
     if (done === undefined) return { outcome, output: cut };
     return { outcome, output: cut, done: isFinalText === true ? { message: textOfOutput(cut) } : {} };
   } catch (error) {
@@ -223,7 +251,9 @@ function* ranTool(
       execute(tool, record, input, toolContextOf({ tool, effect, record, context, cancellation, signal }, work));
     const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
     const done = doneIn(value);
-    return done === undefined ? { outcome: "ok", output: toToolOutput(value) } : doneOutcome(done);
+    if (done !== undefined) return doneOutcome(done);
+    const outcome: Outcome = { outcome: "ok", output: toToolOutput(value) };
+    return tool.toModelOutput === undefined ? outcome : { ...outcome, raw: { input: input.value, output: value } };
   } catch (error) {
     const done = doneIn(error);
     return done === undefined ? { ...failed(textOfError(error)), thrown: { error } } : doneOutcome(done);
@@ -232,7 +262,7 @@ function* ranTool(
 
 /** What was approved is what runs: the log is checked once more, at the last moment (SEC-6). */
 function isAsApproved({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
-  const call = callOf(state, callKey);
+  const call = callInState(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
@@ -247,86 +277,6 @@ function execute(
     return tool.executeRaw(rawTextOf(input) ?? "", toolContext);
   if (tool.execute !== undefined) return tool.execute(validated.value, toolContext);
   return tool.executeRaw?.(JSON.stringify(record.input), toolContext);
-}
-
-/** Ends the wait for a tool when its time is up. A tool that looks at its signal ends too; another one may still be running. */
-function withTimeout(
-  tool: AnyTool,
-  callKey: string,
-  context: EffectContext,
-  cancellation: Cancellation,
-  run: (signal: () => AbortSignal) => unknown,
-  work: ToolWork,
-): unknown {
-  const timeoutMs = tool.timeoutMs ?? defaultToolTimeoutMs;
-  let own: AbortController | undefined;
-  let isTimedOut = false;
-  const signal = () => {
-    own ??= followerOf(signalOf(cancellation));
-    if (isTimedOut) own.abort(new Error("timeout"));
-    return own.signal;
-  };
-  const value = run(signal);
-  if (!(value instanceof Promise) && !isThenable(value) && !isStream(value)) return value;
-  // A call may wait for long, and a process may hold many of them: what the next call could use again is let go.
-  context.memory.spareController = null;
-  context.memory.spareHookContext = null;
-  return new Promise((resolve, reject) => {
-    let reading: Reading | undefined;
-    const endReading = () => {
-      if (reading === undefined) return;
-      forgetPreliminary(context.memory, callKey);
-      reading.stop();
-    };
-    work.fail = (error) => {
-      endReading();
-      reject(error);
-    };
-    const onTime = () => {
-      // Time that a person had does not count.
-      const left = work.asking === null ? work.askedMs : timeoutMs;
-      work.askedMs = 0;
-      if (left > 0) {
-        stopTimer = context.parts.clock.after(left, onTime);
-        return;
-      }
-      isTimedOut = true;
-      own?.abort(new Error("timeout"));
-      endReading();
-      reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
-    };
-    let stopTimer = context.parts.clock.after(timeoutMs, onTime);
-    // A call that is cancelled has its grace instead, and a timer would keep the process alive.
-    const stopListening = onCancel(cancellation, () => {
-      stopTimer();
-      endReading();
-    });
-    const follow = (given: unknown): unknown => {
-      if (reading !== undefined || !isStream(given)) return given;
-      reading = readStream(given, (output) => publishPreliminary(context.hearers, context.memory, callKey, output));
-      if (isTimedOut || cancellation.isCancelled) reading.stop();
-      return reading.result;
-    };
-    const settle = (end: () => void) => {
-      stopTimer();
-      stopListening();
-      if (reading !== undefined) forgetPreliminary(context.memory, callKey);
-      end();
-    };
-    Promise.resolve(value)
-      .then(follow)
-      .then(
-        (given) => settle(() => resolve(given)),
-        (error) => settle(() => reject(error)),
-      );
-  });
-}
-
-function followerOf(signal: AbortSignal): AbortController {
-  const controller = new AbortController();
-  if (signal.aborted) controller.abort(signal.reason);
-  else signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
-  return controller;
 }
 
 function failed(message: string): Finished {

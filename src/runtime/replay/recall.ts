@@ -16,12 +16,13 @@ import type { Transcript } from "../../core/transcript/transcript.js";
 import type { Clock } from "../../ports/clock.js";
 import type { ContextSource } from "../../ports/context.js";
 import type { Model } from "../../ports/model.js";
+import type { CanExecuteTool, Permission } from "../../ports/permission.js";
 import type { Store } from "../../ports/store.js";
-import type { AnyTool, CanExecuteTool, Permission } from "../../ports/tool.js";
+import type { AnyTool } from "../../ports/tool.js";
 import { compileHooks } from "../agent/compile-hooks.js";
 import { type CompiledAgent, partsNear } from "../agent/compiled-agent.js";
 import { perform } from "../effects/perform.js";
-import { defaultToolTimeoutMs } from "../effects/run-tool.js";
+import { defaultToolTimeoutMs } from "../effects/tool-timeout.js";
 import { createCancellation } from "../lib/cancellation.js";
 import type { CalledModel } from "../model/models.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
@@ -291,7 +292,7 @@ const nothingRecorded: Recorder = {
 
 /** A tool that calls `note` instead of running. */
 function noting(compiled: CompiledTool, note: () => void): CompiledTool {
-  const { tool } = compiled;
+  const { toModelOutput: _, ...tool } = compiled.tool;
   const noted: AnyTool = {
     ...tool,
     ...(tool.execute === undefined ? {} : { execute: note }),

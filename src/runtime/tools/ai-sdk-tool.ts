@@ -8,8 +8,9 @@ import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { warn } from "../../platform/process.js";
 import type { ProviderToolReference } from "../../ports/model.js";
-import type { InputSchema, Tool, ToolContext } from "../../ports/tool.js";
+import type { InputSchema, Tool, ToolContext, ToolResult } from "../../ports/tool.js";
 import { toModelMessages } from "./ai-sdk-messages.js";
+import { errorForModel } from "./error-for-model.js";
 
 /** The properties of an AI SDK tool that Pawl uses, in versions 5, 6 and 7. */
 export type AiSdkTool = {
@@ -76,6 +77,7 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
   warnOfUnusedFields(name, aiTool);
   // Called as methods: a tool may be an instance of a class.
   const execute = methodOf<Execute>(aiTool, aiTool.execute);
+  const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
   return {
     name,
     description: descriptionOf(name, aiTool),
@@ -84,22 +86,19 @@ export function fromAiSdkTool(name: string, aiTool: AiSdkTool): Tool {
     ...providerOf(aiTool),
     ...sentWith(aiTool),
     ...(execute === undefined ? {} : { execute: executeOf(name, aiTool, execute) }),
+    ...(toModelOutput === undefined
+      ? {}
+      : { toModelOutput: async (result: ToolResult) => fromModelOutput(await toModelOutput(result)) }),
   };
 }
 
 type Execute = (input: unknown, options: CallOptions) => unknown;
 
 function executeOf(name: string, aiTool: AiSdkTool, execute: Execute): NonNullable<Tool["execute"]> {
-  const toModelOutput = methodOf<ToModelOutput>(aiTool, aiTool.toModelOutput);
   const { contextSchema } = aiTool;
-  const finish = async (input: unknown, output: unknown, { toolCallId }: ToolContext): Promise<unknown> =>
-    toModelOutput === undefined ? output : fromModelOutput(await toModelOutput({ toolCallId, input, output }));
   const run = (input: unknown, context: ToolContext): unknown => {
     const given = execute(input, optionsOf(context));
-    if (isAsyncIterable(given)) return resultsOf(given, (last) => finish(input, last, context));
-    return toModelOutput === undefined
-      ? given
-      : Promise.resolve(given).then((output) => finish(input, output, context));
+    return isAsyncIterable(given) ? resultsOf(given) : given;
   };
   if (contextSchema === undefined) return run;
   return async function* checked(input, context) {
@@ -239,26 +238,19 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Yields what the tool yields, and returns what is made of the last value: what it returns itself does not count. */
-async function* resultsOf(
-  values: AsyncIterable<unknown>,
-  finish: (last: unknown) => Promise<unknown>,
-): AsyncGenerator<unknown, unknown, undefined> {
+/** Yields what the tool yields, and returns the last value: what the tool returns itself does not count. */
+async function* resultsOf(values: AsyncIterable<unknown>): AsyncGenerator<unknown, unknown, undefined> {
   let last: unknown;
   for await (const value of values) {
     last = value;
     yield value;
   }
-  return finish(last);
+  return last;
 }
 
-type ToModelOutput = (options: {
-  readonly toolCallId: string;
-  readonly input: unknown;
-  readonly output: unknown;
-}) => unknown;
+type ToModelOutput = (result: ToolResult) => unknown;
 
-/** Converts the result of `toModelOutput` to a `ToolOutput`. Throws if the result describes an error. */
+/** Converts the result of the AI SDK's `toModelOutput` to what that of a `Tool` returns. */
 function fromModelOutput(output: unknown): unknown {
   const { type, value, reason } = output as {
     readonly type?: unknown;
@@ -274,9 +266,9 @@ function fromModelOutput(output: unknown): unknown {
       return { type: "content", parts: (value as readonly ContentItem[]).map(fromContentItem) };
     case "error-text":
     case "error-json":
-      throw new Error(typeof value === "string" ? value : JSON.stringify(value));
+      return errorForModel(typeof value === "string" ? value : JSON.stringify(value));
     case "execution-denied":
-      throw new Error(typeof reason === "string" ? reason : "the execution was denied");
+      return errorForModel(typeof reason === "string" ? reason : "the execution was denied");
     default:
       return output;
   }

@@ -113,7 +113,10 @@ export function seeCallEvents(
       if (event.repair?.by === "call_tool") call.name = event.name;
       else if (event.repair !== undefined) call.repair = repairIn(event.repair, redact);
       if (content !== null) call.input = content.json(event.input);
-    } else if (event.type === "tool_result" && content !== null) call.output = content.text(textOfOutput(event.output));
+    } else if (event.type === "tool_result" && content !== null) {
+      call.output = content.text(textOfOutput(event.output));
+      if (event.returned !== undefined) call.returned = content.text(textOfOutput(event.returned));
+    }
   }
 }
 

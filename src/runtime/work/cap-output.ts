@@ -1,8 +1,11 @@
 /**
  * A tool's output on its way into the log, whether it comes from the tool, a person, a child or the world outside.
  */
-import { assertStorable } from "../../context/tool-output.js";
+
+import { notKept } from "../../context/prompts.js";
+import { assertStorable, defaultMaxOutputBytes, mostStoredBytes } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
+import { byteLength } from "../../platform/bytes.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { isThenable, type MaybePromise } from "../lib/coroutine.js";
@@ -22,6 +25,38 @@ export function capOutput(
   const limit = maxBytes === undefined ? { sessionId } : { sessionId, maxBytes };
   const capped = services.output === null ? output : services.output.cap(output, limit);
   return isThenable(capped) ? whenCapped(capped, clock).then(assertStorable) : assertStorable(capped);
+}
+
+/**
+ * The same for what a tool returned, where the model reads something else: cut to the usual size, and further if the two of them
+ * would be too large for an entry. It never fails the call: what cannot be kept is named.
+ */
+export async function capReturned(
+  returned: ToolOutput,
+  output: ToolOutput,
+  sessionId: string,
+  { services, clock }: Pick<CompiledAgent, "services" | "clock">,
+): Promise<ToolOutput> {
+  const room = Math.max(mostStoredBytes - bytesOf(output), leastRoom);
+  try {
+    for (const maxBytes of services.output === null ? [] : [defaultMaxOutputBytes, smallBytes]) {
+      const capped = services.output?.cap(returned, { sessionId, maxBytes }) ?? returned;
+      const kept = isThenable(capped) ? await whenCapped(capped, clock) : capped;
+      if (bytesOf(kept) <= room) return kept;
+    }
+    if (services.output === null && bytesOf(returned) <= room) return returned;
+  } catch {
+    // The tool has run, and the model has its output.
+  }
+  return { type: "text", text: notKept(bytesOf(returned)) };
+}
+
+/** An entry has at least so many bytes left for what a tool returned, however large the model's output is. */
+const leastRoom = 32 * 1024;
+const smallBytes = 4 * 1024;
+
+function bytesOf(output: ToolOutput): number {
+  return byteLength(JSON.stringify(output));
 }
 
 type CappingParts = Pick<CompiledAgent, "services" | "tools" | "clock">;

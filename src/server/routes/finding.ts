@@ -109,9 +109,10 @@ function textsOf(event: PublicEvent): readonly (readonly [where: Where, words: s
     case "tool_call":
       return [["call", `${event.name} ${wordsIn(event.input)}`]];
     case "tool_result":
-      return [["result", outputWords(event.output)]];
     case "late_result":
-      return event.output === undefined ? [] : [["result", outputWords(event.output)]];
+      return [event.output, event.returned].flatMap((output): readonly (readonly [Where, string])[] =>
+        output === undefined ? [] : [["result", outputWords(output)]],
+      );
     case "compacted":
       return event.summary === undefined ? [] : [["summary", event.summary]];
     default:

@@ -13,7 +13,8 @@ export async function blobsOfMessage(
   { body }: InboxMessage,
   read: (hash: string) => Promise<Uint8Array>,
 ): Promise<readonly string[]> {
-  if (body.type === "result") return blobsOfOutput(body.output);
+  if (body.type === "result")
+    return [body.output, body.returned].flatMap((output) => (output === undefined ? [] : blobsOfOutput(output)));
   if (body.type === "answer" && body.answer.type === "result") return blobsOfOutput(body.answer.output);
   if (!("history" in body) || body.history === undefined) return [];
   const named: string[] = [];

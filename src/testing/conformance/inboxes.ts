@@ -60,7 +60,11 @@ export const posting = cases(["STOR-1", "STOR-2"], {
       message("input"),
       { id: "approve", at: t0, body: { type: "answer", callKey: "r/1/1", answer: { type: "approve" }, by: "ann" } },
       { id: "deny", at: t0, body: { type: "answer", callKey: "r/1/2", answer: { type: "deny", note: "no" } } },
-      { id: "result", at: t0 + 1, body: { type: "result", callKey: "r/1/3", output, isError: false } },
+      {
+        id: "result",
+        at: t0 + 1,
+        body: { type: "result", callKey: "r/1/3", output, returned: output, isError: false },
+      },
       { id: "abort", at: t0 + 2, body: { type: "abort", runId: "r", note: "stop", by: "ann" } },
     ];
     for (const each of messages) await store.post("s", each);

@@ -3,6 +3,7 @@
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { createHash } from "node:crypto";
+import type { Event } from "../../core/machine/event.js";
 import {
   bobClaims,
   cases,
@@ -36,6 +37,24 @@ export const blobs = cases(["STOR-1"], {
     await claim(store);
     const bytes = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     deepStrictEqual(await store.getBlob("s", await store.putBlob("s", bytes)), bytes);
+  },
+  "what a tool returned is kept with what the model read, and its blob counts as the log's": async ({
+    store,
+    second,
+  }) => {
+    const lease = await claim(store);
+    const read = async (blob: string, expectedSeq: number): Promise<Event> => {
+      const output = { type: "text", text: "2 rows" } as const;
+      const returned = { type: "text", text: "…", full: { blob, bytes: 3, lines: 1 } } as const;
+      const event: Event = { type: "late_result", callKey: "r/1/1", outcome: "ok", output, returned, at: t0 };
+      await commit(store, lease, expectedSeq, { events: [event] });
+      return event;
+    };
+    const event = await read(await store.putBlob("s", new Uint8Array([1, 2, 3])), 0);
+    deepStrictEqual((await (await second()).read("s"))[0]?.event, event);
+    deepStrictEqual(await store.verify(), []);
+    await read("0".repeat(64), 1);
+    strictEqual((await store.verify()).length, 1);
   },
   "an empty blob comes back": async ({ store }) => {
     await claim(store);

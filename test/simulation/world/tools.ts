@@ -2,7 +2,8 @@
  * Tools of every kind of recovery, whose effects the world keeps: what took place is known, whoever died in between.
  */
 import type { Json } from "../../../src/core/data/message.js";
-import type { CanExecuteTool, InputSchema, Reconciled, Tool, ToolContext } from "../../../src/ports/tool.js";
+import type { CanExecuteTool } from "../../../src/ports/permission.js";
+import type { InputSchema, Reconciled, Tool, ToolContext } from "../../../src/ports/tool.js";
 import { done } from "../../../src/runtime/tools/done.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
 import { isCounted } from "./invariants-data.js";

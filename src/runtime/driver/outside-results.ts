@@ -1,0 +1,40 @@
+/**
+ * What a model reads of a result that another program provided (`session.provideResult`), if the tool has `toModelOutput`. The
+ * program need not have the tool, so the holder calls it. The result stays in the inbox until it is committed: if the process dies,
+ * the next holder calls it again.
+ */
+import type { InboxMessage } from "../../core/machine/inbox.js";
+import { hasCalls } from "../../core/machine/state.js";
+import { toolOf } from "../../core/transcript/results.js";
+import { modelOutputOf } from "../effects/model-output.js";
+import type { Cancellation } from "../lib/cancellation.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { capOutput, capReturned } from "../work/cap-output.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { validatedInput } from "../work/tool-input.js";
+import type { MessageChange } from "./driver-parts.js";
+
+/** The call whose result this message has from outside; undefined if the message is another one. */
+export function answeredOutside({ id, body }: InboxMessage): string | undefined {
+  return body.type === "result" && id === `result/${body.callKey}` && body.isError !== true ? body.callKey : undefined;
+}
+
+/** Undefined: the model reads the result as it is. */
+export function* resultForModel(
+  message: InboxMessage,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<MessageChange | undefined> {
+  const { parts, sessionId, transcript, state } = context;
+  const { body } = message;
+  const record = body.type === "result" && hasCalls(state) ? transcript.calls.get(body.callKey) : undefined;
+  const compiled = record === undefined ? undefined : parts.tools.get(toolOf(record));
+  if (body.type !== "result" || record === undefined || compiled?.tool.toModelOutput === undefined) return undefined;
+  const input = yield* wait(validatedInput(compiled, record, context, cancellation));
+  const call = { toolCallId: record.part.toolCallId, input: input.ok ? input.value : record.input };
+  const { outcome, output, returned } = yield* modelOutputOf(compiled.tool, body.output, call, context);
+  const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
+  const kept = returned === undefined ? {} : { returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
+  const changed = { ...body, output: cut, ...kept, ...(outcome === "ok" ? {} : { isError: true }) };
+  return { message: { ...message, body: changed }, events: (events) => events };
+}

@@ -1,0 +1,115 @@
+/**
+ * What a model reads of a result whose tool has `toModelOutput`. What the tool returned is kept with it, for people, hooks and the
+ * log.
+ *
+ * 1. `afterToolCall` hooks see what the tool returned first, and `toModelOutput` gets what they leave of it. They see what it made,
+ *    too. So a hook that masks secrets needs to know of neither, and nothing passes it by.
+ * 2. Both outputs are in the event that ends the call, so a crash loses both or neither.
+ */
+import type { Json, ToolOutput } from "../../core/data/message.js";
+import type { HookRecord } from "../../core/machine/event.js";
+import type { AnyTool, ToolResult } from "../../ports/tool.js";
+import { callAfterResult, type FinishedCall, type ToolOutcome } from "../hooks/tool-hooks.js";
+import { type Coroutine, wait } from "../lib/coroutine.js";
+import { textOfError } from "../lib/error-text.js";
+import { callInTime } from "../lib/time-limit.js";
+import { errorTextIn } from "../tools/error-for-model.js";
+import { toToolOutput } from "../tools/to-json.js";
+import type { EffectContext } from "../work/effect-context.js";
+import { errorOutput, modelOutputFailed } from "./prompts.js";
+
+/** In milliseconds. */
+const toModelOutputTimeoutMs = 60_000;
+
+/** What a tool returned, before it was made plain. */
+export type Raw = Pick<ToolResult, "input" | "output">;
+
+/** A result as it is committed. */
+export type ModelOutcome = ToolOutcome & {
+  readonly records: readonly HookRecord[];
+  /** What the tool returned, if the model reads something else. */
+  readonly returned?: ToolOutput;
+};
+
+/**
+ * @param given the result as the tool gave it
+ * @param whole the same after the hooks
+ */
+export function* modelOutcome(
+  tool: AnyTool,
+  given: ToolOutcome & { readonly raw: Raw },
+  whole: ToolOutcome & { readonly records: readonly HookRecord[] },
+  call: FinishedCall,
+  context: EffectContext,
+): Coroutine<ModelOutcome> {
+  const { output: returned, records } = whole;
+  if (whole.outcome !== "ok") return { outcome: whole.outcome, output: returned, records };
+  const isChanged = returned !== given.output;
+  const { input, output } = given.raw;
+  const result = { toolCallId: call.toolCallId, input, output: isChanged ? plainValue(returned) : output };
+  // A hook may leave another value than the tool returns. What it left may be seen.
+  const shown = yield* readByModel(tool, result, context, isChanged ? returned : undefined);
+  const final =
+    context.parts.hooks.afterToolCall.length === 0
+      ? { ...shown, records: [] }
+      : yield* callAfterResult(shown, { ...call, source: "toModelOutput" }, context);
+  const both = { outcome: final.outcome, output: final.output, records: [...records, ...final.records] };
+  // What a hook withholds is not kept anywhere.
+  return final.outcome !== shown.outcome ? both : { ...both, ...returnedBeside(final.output, returned) };
+}
+
+/** The same for a result from outside, which hooks do not see. */
+export function* modelOutputOf(
+  tool: AnyTool,
+  returned: ToolOutput,
+  call: Omit<ToolResult, "output">,
+  context: EffectContext,
+): Coroutine<Omit<ModelOutcome, "records">> {
+  const shown = yield* readByModel(tool, { ...call, output: plainValue(returned) }, context);
+  return { ...shown, ...returnedBeside(shown.output, returned) };
+}
+
+/** Nothing if the model reads what the tool returned. */
+function returnedBeside(output: ToolOutput, returned: ToolOutput): Pick<ModelOutcome, "returned"> {
+  const isSame = output.type === returned.type && JSON.stringify(output) === JSON.stringify(returned);
+  return isSame ? {} : { returned };
+}
+
+/** @param otherwise what the model reads if the function of the tool fails; absent: that it failed */
+function* readByModel(
+  tool: AnyTool,
+  result: ToolResult,
+  context: EffectContext,
+  otherwise?: ToolOutput,
+): Coroutine<ToolOutcome> {
+  const made = yield* madeBy(tool, result, context);
+  if (made.type === "made") return { outcome: "ok", output: made.output };
+  if (made.type === "failed" && otherwise !== undefined) return { outcome: "ok", output: otherwise };
+  return { outcome: "error", output: errorOutput(made.type === "error" ? made.text : modelOutputFailed(made.message)) };
+}
+
+type Made =
+  | { readonly type: "made"; readonly output: ToolOutput }
+  /** The tool says that the model is to read of an error. */
+  | { readonly type: "error"; readonly text: string }
+  | { readonly type: "failed"; readonly message: string };
+
+function* madeBy(tool: AnyTool, result: ToolResult, { parts: { clock } }: EffectContext): Coroutine<Made> {
+  const settled = yield* wait(
+    callInTime(() => tool.toModelOutput?.(result), { timeoutMs: toModelOutputTimeoutMs, clock }),
+  );
+  if (settled.type !== "returned") return { type: "failed", message: settled.message };
+  const text = errorTextIn(settled.value);
+  if (text !== undefined) return { type: "error", text };
+  try {
+    return { type: "made", output: toToolOutput(settled.value) };
+  } catch (error) {
+    return { type: "failed", message: textOfError(error) };
+  }
+}
+
+/** The value that a tool would have returned for this output. */
+function plainValue(output: ToolOutput): Json {
+  if (output.type === "text") return output.text;
+  return output.type === "json" ? output.value : { type: output.type, parts: output.parts };
+}
