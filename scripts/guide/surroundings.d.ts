@@ -57,6 +57,7 @@ declare global {
   const shop: {
     refund(order: string, cents: number, options: { idempotencyKey: string; signal: AbortSignal }): Promise<string>;
     findRefund(idempotencyKey: string): Promise<string | undefined>;
+    ordersOf(customer: string): Promise<readonly { readonly id: string; readonly total: number }[]>;
     charge(order: string, idempotencyKey: string): Promise<string>;
   };
   function walk(folder: string, signal: AbortSignal): AsyncIterable<string>;
