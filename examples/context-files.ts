@@ -1,6 +1,6 @@
 /**
- * An agent that goes by the AGENTS.md of a folder and by its skills. A run keeps the texts with which it began; the next
- * run takes them as they are then, and says what changed.
+ * An agent that follows the AGENTS.md of a folder, and has its skills. A run keeps the texts it started with. The next run
+ * tells the model what has changed, in a message after the request, so that the system prompt stays in the provider's cache.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -49,7 +49,9 @@ const stream = agent.runStream("Release version 3.", { sessionId: "s", runId: "s
 const changes = [];
 for await (const item of stream) if (item.type === "sources_changed") changes.push(...item.changes);
 assert.deepEqual(changes, [{ name: "AGENTS.md", path: join(root, "AGENTS.md"), change: "changed" }]);
-assert.match(model.requests.at(-1)?.systemPrompt ?? "", /Ask before you publish/);
+const last = model.requests.at(-1);
+assert.equal(last?.systemPrompt, before?.systemPrompt, "The prompt stays as it was.");
+assert.match(JSON.stringify(last?.messages.at(-1)), /Ask before you publish/);
 
 rmSync(root, { recursive: true });
 console.log(`The run was told of a change in ${changes.length} file.`);
