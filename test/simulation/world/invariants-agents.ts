@@ -13,6 +13,7 @@
 import { textOf, toolCallsOf } from "../../../src/core/data/message.js";
 import type { Event } from "../../../src/core/machine/event.js";
 import { callKeyOf } from "../../../src/core/machine/state.js";
+import type { ModelRequest } from "../../../src/ports/model.js";
 import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
 import { nameOf, watchHolders } from "../../../src/testing/world/invariants-effects.js";
 import { attemptOf } from "../../../src/testing/world/message-parts.js";
@@ -106,7 +107,7 @@ function sourcesStay({ facts }: History): Breach | undefined {
     if (fact.type === "written")
       for (const event of fact.commit.events) if (event.type === "handed_off") texts.delete(event.runId);
     if (fact.type !== "model_called") continue;
-    const [text] = fact.request.systemPrompt?.match(/notes \d+/) ?? [];
+    const text = notesIn(fact.request);
     if (text === undefined) continue;
     const { runId } = fact.request;
     const before = texts.get(runId);
@@ -115,6 +116,16 @@ function sourcesStay({ facts }: History): Breach | undefined {
     texts.set(runId, text);
   }
   return undefined;
+}
+
+/** The notes that the model goes by: those of the system prompt, unless a later message has changed ones. */
+function notesIn({ systemPrompt, messages }: ModelRequest): string | undefined {
+  const [inPrompt] = systemPrompt?.match(/notes \d+/) ?? [];
+  return messages.reduce((notes, message) => {
+    const text = message.role === "user" ? textOf(message) : "";
+    if (text.includes("texts from outside in the system prompt are up to date")) return inPrompt;
+    return text.match(/^\[begin \w+: notes.*\n(notes \d+)/m)?.[1] ?? notes;
+  }, inPrompt);
 }
 
 function refusedIsGone({ log, facts, clients }: SimulationHistory): Breach | undefined {
