@@ -142,12 +142,15 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
     return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
   }
 
+  /** Also for an entry that is not made again: later calls of the run have the same texts. */
+  async function recallTexts(event: EventOf<"prepared">, state: State): Promise<void> {
+    const { name, context } = partsNear(parts, state);
+    if (event.sources !== undefined && context.sources.length > 0)
+      await recallSources({ runId: event.runId, agent: name }, event, memory);
+  }
+
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {
-    const { runId, sources, contextSeq } = event;
-    if (sources !== undefined) {
-      const { name, context } = partsNear(parts, state);
-      if (context.sources.length > 0) await recallSources({ runId, agent: name }, event, memory);
-    }
+    const { runId, contextSeq } = event;
     // How many entries the preparation had seen depends on timing, so the recorded number counts.
     const named = event.toolsHash === undefined ? transcript.toolsHash : event.toolsHash;
     const recorded = await withRecorded(partsNear(parts, state), transcript, named);
@@ -178,6 +181,7 @@ export function createRecall({ sessionId, parts, store, policy, durable, model }
 
   async function presentEvent(event: Event, state: State, transcript: Transcript): Promise<EventBody | undefined> {
     now = event.at;
+    if (event.type === "prepared") await recallTexts(event, state);
     if (event.hooks !== undefined) return undefined;
     switch (event.type) {
       case "restarted":
