@@ -183,7 +183,9 @@ async function play(
       total.broken += 1;
       expect(reason, `seed ${seed}, ${runId}/${modelCallIndex}`).toBeDefined();
     }
-    if (before !== null && reason === undefined) expect(bill.read, `seed ${seed}, request ${index}`).toBe(before.total);
+    // A last summary that called a tool is asked for again, and may call none then: the choice of tools is before the messages.
+    if (before !== null && reason === undefined && attempt === 1)
+      expect(bill.read, `seed ${seed}, request ${index}`).toBe(before.total);
     // What asks for a last summary is not part of the conversation. If it comes after a compaction, what was sent before is gone.
     if (!JSON.stringify(bill.body).includes(finalSummaryWithTools)) before = bill;
     else if (reason !== undefined) before = null;
