@@ -11,6 +11,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "../check-options.js";
+import { withoutDate } from "../core/data/model-id.js";
 import { PawlError } from "../errors.js";
 import type { CompactionService } from "../ports/compaction.js";
 import type { Model } from "../ports/model.js";
@@ -106,8 +107,7 @@ function budgetOf(
 }
 
 function windowIn(windows: CompactionDefaults<never>["contextWindows"], modelId: string): number | undefined {
-  const undated = modelId.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
-  return [modelId, undated].flatMap((id) => (Object.hasOwn(windows, id) ? [windows[id]] : []))[0];
+  return [modelId, withoutDate(modelId)].flatMap((id) => (Object.hasOwn(windows, id) ? [windows[id]] : []))[0];
 }
 
 const compactionRules: OptionTable<CompactionOptions<unknown>> = {

@@ -2,6 +2,7 @@
  * The prices of models, and what a model call costs by them.
  */
 import type { Usage } from "./message.js";
+import { withoutDate } from "./model-id.js";
 
 /** US dollars per million tokens. */
 export type Rates = {
@@ -50,7 +51,7 @@ export function costAt(prices: PriceTable, modelId: string, usage: Usage): numbe
 
 export function findPrice(prices: PriceTable, modelId: string): Price | undefined {
   if (Object.hasOwn(prices, modelId)) return prices[modelId];
-  const undated = modelId.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+  const undated = withoutDate(modelId);
   return Object.hasOwn(prices, undated) ? prices[undated] : undefined;
 }
 

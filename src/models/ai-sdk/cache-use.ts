@@ -4,8 +4,8 @@
  */
 import type { ModelRequest } from "../../ports/model.js";
 import type { PromptCache } from "../../ports/prompt-cache.js";
-import { isObject } from "./part.js";
 import type { CacheDialect } from "./prompt-cache.js";
+import { isRefusalOf } from "./refused-request.js";
 
 export type CacheUse = {
   readonly lifetimeFor: (request: Pick<ModelRequest, "promptCache">) => ModelRequest["promptCache"] | "usual";
@@ -25,7 +25,7 @@ export function createCacheUse(dialect: CacheDialect | null, choice: PromptCache
   return {
     lifetimeFor,
     noteRefusal(request, error) {
-      if (dialect === null || lifetimeFor(request) === "off" || !isRefusal(error, cacheOptions)) return false;
+      if (dialect === null || lifetimeFor(request) === "off" || !isRefusalOf(error, cacheOptions)) return false;
       isRefused = true;
       return true;
     },
@@ -39,11 +39,3 @@ const refused: readonly string[] = [
 ];
 
 const cacheOptions = /cache_?(?:control|point)|prompt_?cache_?key/i;
-
-/** Whether an invalid request was refused with words that name an option. */
-export function isRefusal(error: unknown, options: RegExp): boolean {
-  if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
-  return [error.message, error.responseBody].some(
-    (text) => typeof text === "string" && options.test(text.slice(0, 10_000)),
-  );
-}

@@ -12,14 +12,12 @@
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, Message, ProviderMetadata, ToolCallPart } from "../../core/data/message.js";
+import { callToolName, findToolsName } from "../../core/data/tool-search-names.js";
 import type { DeltaBody, ModelRequest, ToolSpecification } from "../../ports/model.js";
-import { isRefusal } from "./cache-use.js";
 import type { PromptContent, PromptMessage, PromptPart, PromptTool, ProviderTool } from "./call-options.js";
 import { isObject, ownMetadata } from "./part.js";
+import { isRefusalOf } from "./refused-request.js";
 import type { ToolLoading } from "./tool-loading.js";
-
-const findToolsName = "find_tools";
-const callToolName = "call_tool";
 
 /** OpenAI's own search tool, under a name that no tool of an author has. The name is not sent. */
 const searchName = "pawl.tool_search";
@@ -56,7 +54,7 @@ export function createLoadingUse(known: ToolLoading | null): LoadingUse {
     loading: () => (isRefused ? null : known),
     noteRefusal({ tools }, error) {
       if (known === null || isRefused || !tools.some(({ defer }) => defer === true)) return false;
-      isRefused = isRefusal(error, /defer_?loading|tool_?reference|tool_?search/i);
+      isRefused = isRefusalOf(error, /defer_?loading|tool_?reference|tool_?search/i);
       return isRefused;
     },
     warnings: () => (isRefused ? refused : none),

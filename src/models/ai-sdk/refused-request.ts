@@ -3,6 +3,7 @@
  */
 import type { DeltaBody } from "../../ports/model.js";
 import type { CallOptions } from "./call-options.js";
+import { isObject } from "./part.js";
 
 const maxNamed = 5;
 
@@ -37,4 +38,12 @@ function nameOfPictures(message: string, { prompt }: CallOptions): string | null
   const shown = names.slice(-maxNamed).join(", ");
   const more = names.length > maxNamed ? `the last of ${names.length} are ` : "";
   return `The pictures in the request: ${more}${shown}. To go on without one, fork the session before the message that has it.`;
+}
+
+/** Whether an invalid request was refused with words that name one of these options. */
+export function isRefusalOf(error: unknown, options: RegExp): boolean {
+  if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
+  return [error.message, error.responseBody].some(
+    (text) => typeof text === "string" && options.test(text.slice(0, 10_000)),
+  );
 }

@@ -2,6 +2,7 @@
  * Models whose providers load deferred tools themselves, with the date and the source of each list. An unlisted model gets
  * deferred tools through `call_tool`, which every model can do.
  */
+import { withoutDate } from "../../core/data/model-id.js";
 
 /** How a provider is told which tools were found. */
 export type ToolLoading =
@@ -80,7 +81,7 @@ export function toolLoadingOf({
   readonly provider: string;
   readonly modelId: string;
 }): ToolLoading | null {
-  const name = modelId.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, "");
+  const name = withoutDate(modelId);
   const list = lists.find((one) => one.provider === provider && one.models.includes(name));
   return list?.loading ?? null;
 }

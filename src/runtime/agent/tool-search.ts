@@ -11,12 +11,12 @@
  * 3. The session's data keeps the names that were found. After a compaction, which drops the results, a hint lists them.
  */
 import type { Json } from "../../core/data/message.js";
+import { callToolName, findToolsName } from "../../core/data/tool-search-names.js";
 import { PawlError } from "../../errors.js";
 import type { SessionData, ToolData } from "../../ports/session-data.js";
 import type { TokenEstimator } from "../../ports/tokens.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { AiSdkToolSearch } from "../tools/ai-sdk-tool-search.js";
-import { callToolName, findToolsName } from "../tools/call-tool.js";
 import { type CompiledTool, compileTool } from "../tools/compile-tools.js";
 
 /** The key of the session's data that keeps the names of tools that were found. */

@@ -9,7 +9,7 @@ import { toolOf } from "../../core/transcript/results.js";
 import { modelOutputOf } from "../effects/model-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
-import { capOutput, capReturned } from "../work/cap-output.js";
+import { capResult } from "../work/cap-output.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
 import type { MessageChange } from "./driver-parts.js";
@@ -32,9 +32,8 @@ export function* resultForModel(
   if (body.type !== "result" || record === undefined || compiled?.tool.toModelOutput === undefined) return undefined;
   const input = yield* wait(validatedInput(compiled, record, context, cancellation));
   const call = { toolCallId: record.part.toolCallId, input: input.ok ? input.value : record.input };
-  const { outcome, output, returned } = yield* modelOutputOf(compiled.tool, body.output, call, context);
-  const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
-  const kept = returned === undefined ? {} : { returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
-  const changed = { ...body, output: cut, ...kept, ...(outcome === "ok" ? {} : { isError: true }) };
+  const { outcome, ...outputs } = yield* modelOutputOf(compiled.tool, body.output, call, context);
+  const cut = yield* wait(capResult(outputs, toolOf(record), sessionId, parts));
+  const changed = { ...body, ...cut, ...(outcome === "ok" ? {} : { isError: true }) };
   return { message: { ...message, body: changed }, events: (events) => events };
 }

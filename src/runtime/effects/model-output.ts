@@ -8,8 +8,16 @@
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
+import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolResult } from "../../ports/tool.js";
-import { callAfterResult, type FinishedCall, type ToolOutcome } from "../hooks/tool-hooks.js";
+import {
+  type AfterToolCall,
+  callAfterResult,
+  callAfterToolCall,
+  callOf,
+  type FinishedCall,
+  type ToolOutcome,
+} from "../hooks/tool-hooks.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
@@ -25,17 +33,32 @@ const toModelOutputTimeoutMs = 60_000;
 export type Raw = Pick<ToolResult, "input" | "output">;
 
 /** A result as it is committed. */
-export type ModelOutcome = ToolOutcome & {
+type ModelOutcome = ToolOutcome & {
   readonly records: readonly HookRecord[];
   /** What the tool returned, if the model reads something else. */
   readonly returned?: ToolOutput;
 };
 
+/** A result after the hooks, and with what the model reads of it. */
+export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; readonly returned?: ToolOutput }>(
+  given: Given,
+  record: CallRecord,
+  durationMs: number,
+  context: EffectContext,
+): Coroutine<AfterToolCall<Given>> {
+  const whole = yield* callAfterToolCall(given, record, durationMs, context);
+  const { raw } = given;
+  const tool = context.parts.tools.get(toolOf(record))?.tool;
+  if (raw === undefined || tool?.toModelOutput === undefined) return whole;
+  const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
+  return { ...whole, ...(yield* modelOutcome(tool, { ...given, raw }, whole, call, context)) };
+}
+
 /**
  * @param given the result as the tool gave it
  * @param whole the same after the hooks
  */
-export function* modelOutcome(
+function* modelOutcome(
   tool: AnyTool,
   given: ToolOutcome & { readonly raw: Raw },
   whole: ToolOutcome & { readonly records: readonly HookRecord[] },

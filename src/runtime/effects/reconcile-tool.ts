@@ -1,6 +1,7 @@
 /**
  * Asks the outside world what became of a call whose process died (REC-4).
  */
+import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { principalIn } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
@@ -8,7 +9,7 @@ import { type CallRecord, toolOf } from "../../core/transcript/results.js";
 import type { FinishedToolStep, Reconciled, RecoverOption } from "../../ports/tool.js";
 import { depsOf } from "../agent/local-run-options.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import { callAfterToolCall, type FinishedCall, callOf as finishedCall, type ToolOutcome } from "../hooks/tool-hooks.js";
+import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import { abort, type Cancellation, createCancellation, onCancel, signalOf } from "../lib/cancellation.js";
 import { type Coroutine, type MaybePromise, wait } from "../lib/coroutine.js";
 import { textOfError } from "../lib/error-text.js";
@@ -16,11 +17,11 @@ import { hashInput } from "../lib/hash.js";
 import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CompiledTool } from "../tools/compile-tools.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { capOutput, capReturned } from "../work/cap-output.js";
+import { capResult } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { validatedInput } from "../work/tool-input.js";
 import { mayStart } from "./may-start.js";
-import { type ModelOutcome, modelOutcome } from "./model-output.js";
+import { finalOutcome, type Raw } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 import { finishedToolSteps } from "./step-values.js";
 import { defaultToolTimeoutMs } from "./tool-timeout.js";
@@ -110,19 +111,14 @@ function* finished(
   record: CallRecord,
   context: EffectContext,
 ): Coroutine<EventBody> {
-  const { sessionId, parts } = context;
-  const raw = { input, output: found.output };
   const reported = {
     outcome: found.isError === true ? "error" : "ok",
     output: toToolOutput(found.output),
-    raw,
+    raw: { input, output: found.output },
   } as const;
-  const whole: ModelOutcome = yield* callAfterToolCall<ToolOutcome>(reported, record, 0, context);
-  const tool = parts.tools.get(toolOf(record))?.tool;
-  const call: FinishedCall = { ...finishedCall(record), durationMs: 0, source: "tool" };
-  const { outcome, output, returned, records } =
-    tool?.toModelOutput === undefined ? whole : yield* modelOutcome(tool, reported, whole, call, context);
-  const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
-  const kept = returned === undefined ? {} : { returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
-  return { type: "tool_finished", runId, callKey, outcome, output: cut, ...kept, ...hookRecords(records) };
+  const { outcome, output, returned, records } = yield* finalOutcome<Reported>(reported, record, 0, context);
+  const cut = yield* wait(capResult({ output, returned }, toolOf(record), context.sessionId, context.parts));
+  return { type: "tool_finished", runId, callKey, outcome, ...cut, ...hookRecords(records) };
 }
+
+type Reported = ToolOutcome & { readonly raw: Raw; readonly returned?: ToolOutput };

@@ -4,20 +4,14 @@
 
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody, HookRecord, Timing } from "../../core/machine/event.js";
-import { callOf as callInState } from "../../core/machine/state.js";
+import { callOf } from "../../core/machine/state.js";
 import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, childAgentOf } from "../agent/agent-family.js";
 import { missingRunTools } from "../agent/parts-of-run.js";
 import { hookRecords } from "../hooks/step-hooks.js";
-import {
-  type AfterToolCall,
-  callAfterToolCall,
-  callOf,
-  type FinishedCall,
-  type ToolOutcome,
-} from "../hooks/tool-hooks.js";
+import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { mostReasonCharacters, textOfError, truncate } from "../lib/error-text.js";
@@ -26,13 +20,13 @@ import { hashInput } from "../lib/hash.js";
 import { type Done, doneIn } from "../tools/done.js";
 import { StepError } from "../tools/step-error.js";
 import { toToolOutput } from "../tools/to-json.js";
-import { capOutput, capReturned } from "../work/cap-output.js";
+import { capResult } from "../work/cap-output.js";
 import { dropChanges } from "../work/data-changes.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetInput, rawTextOf, type ValidatedInput, validatedInput } from "../work/tool-input.js";
 import { startChild } from "./children.js";
 import { mayStart } from "./may-start.js";
-import { modelOutcome, type Raw } from "./model-output.js";
+import { finalOutcome, type Raw } from "./model-output.js";
 import { sentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
 import { mismatchText } from "./step-host.js";
@@ -80,21 +74,6 @@ export function* runTool(
     ...(done === undefined ? {} : { done }),
     ...hookRecords(records),
   };
-}
-
-/** After the hooks, and with what the model reads of it. */
-function* finalOutcome(
-  given: Outcome,
-  record: CallRecord,
-  durationMs: number,
-  context: EffectContext,
-): Coroutine<AfterToolCall<Outcome>> {
-  const whole = yield* callAfterToolCall(given, record, durationMs, context);
-  const { raw } = given;
-  const tool = context.parts.tools.get(toolOf(record))?.tool;
-  if (raw === undefined || tool === undefined) return whole;
-  const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
-  return { ...whole, ...(yield* modelOutcome(tool, { ...given, raw }, whole, call, context)) };
 }
 
 /** Whether what a call changed holds although the call ended in an error. */
@@ -187,11 +166,9 @@ function* capped(
   { sessionId, parts }: EffectContext,
 ): Coroutine<Finished> {
   try {
-    const cut = yield* wait(capOutput(output, toolOf(record), sessionId, parts));
-    if (returned !== undefined)
-      return { outcome, output: cut, returned: yield* wait(capReturned(returned, cut, sessionId, parts)) };
-    if (done === undefined) return { outcome, output: cut };
-    return { outcome, output: cut, done: isFinalText === true ? { message: textOfOutput(cut) } : {} };
+    const cut = yield* wait(capResult({ output, returned }, toolOf(record), sessionId, parts));
+    if (done === undefined) return { outcome, ...cut };
+    return { outcome, ...cut, done: isFinalText === true ? { message: textOfOutput(cut.output) } : {} };
   } catch (error) {
     return failed(textOfError(error));
   }
@@ -262,7 +239,7 @@ function* ranTool(
 
 /** What was approved is what runs: the log is checked once more, at the last moment (SEC-6). */
 function isAsApproved({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
-  const call = callInState(state, callKey);
+  const call = callOf(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 

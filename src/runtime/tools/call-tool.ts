@@ -3,9 +3,7 @@
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
-
-export const findToolsName = "find_tools";
-export const callToolName = "call_tool";
+import { callToolName } from "../../core/data/tool-search-names.js";
 
 export type InnerCall = { readonly name: string; readonly input: Json };
 

@@ -27,11 +27,35 @@ export function capOutput(
   return isThenable(capped) ? whenCapped(capped, clock).then(assertStorable) : assertStorable(capped);
 }
 
+/** Cuts both outputs of a result: what the model reads, and what the tool returned if that is something else. */
+export function capResult(
+  { output, returned }: { readonly output: ToolOutput; readonly returned?: ToolOutput | undefined },
+  toolName: string,
+  sessionId: string,
+  parts: CappingParts,
+): MaybePromise<ResultOutputs> {
+  const cut = capOutput(output, toolName, sessionId, parts);
+  if (returned !== undefined) return capBoth(cut, returned, sessionId, parts);
+  return isThenable(cut) ? cut.then((done) => ({ output: done })) : { output: cut };
+}
+
+export type ResultOutputs = { readonly output: ToolOutput; readonly returned?: ToolOutput };
+
+async function capBoth(
+  cutting: MaybePromise<ToolOutput>,
+  returned: ToolOutput,
+  sessionId: string,
+  parts: CappingParts,
+): Promise<ResultOutputs> {
+  const output = await cutting;
+  return { output, returned: await capReturned(returned, output, sessionId, parts) };
+}
+
 /**
  * The same for what a tool returned, where the model reads something else: cut to the usual size, and further if the two of them
  * would be too large for an entry. It never fails the call: what cannot be kept is named.
  */
-export async function capReturned(
+async function capReturned(
   returned: ToolOutput,
   output: ToolOutput,
   sessionId: string,
