@@ -17,7 +17,7 @@
  *    that has deferred tools and examples of inputs.
  */
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
+import { serveLocally } from "./local-server.mjs";
 
 const lookBack = 20;
 const lifetimesMs = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
@@ -44,10 +44,7 @@ export async function startBillingServer({
 }) {
   const entries = new Map();
   const ledger = [];
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += chunk;
-    const body = JSON.parse(text);
+  const { baseURL, close } = await serveLocally(async (body, response) => {
     const problem = refuse(body) ?? problemWith(body);
     if (problem !== null) {
       ledger.push({ refused: problem, body });
@@ -61,7 +58,6 @@ export async function startBillingServer({
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(eventsOf(answer, bill, ledger.length));
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 
   function charge(body) {
     const blocks = blocksOf(body, { positions, countTokens });
@@ -113,14 +109,10 @@ export async function startBillingServer({
   }
 
   return {
-    baseURL: `http://127.0.0.1:${server.address().port}/v1`,
+    baseURL,
     /** Every request so far: its bill and body, or why it was refused. */
     ledger,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
+    close,
   };
 }
 

@@ -15,7 +15,7 @@
  *    of item, an unknown reference, deferred functions without a search tool, and a search item without that tool.
  */
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
+import { serveLocally } from "./local-server.mjs";
 
 const minimumTokens = 1_024;
 const stepTokens = 128;
@@ -42,10 +42,7 @@ export async function startOpenAiServer({
   const routes = new Map();
   const stored = new Map();
   const ledger = [];
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += chunk;
-    const body = JSON.parse(text);
+  const { baseURL, close } = await serveLocally(async (body, response) => {
     const input = resolved(body.input, stored);
     const problem = refuse(body) ?? problemWith({ ...body, input });
     if (problem !== null) {
@@ -63,7 +60,6 @@ export async function startOpenAiServer({
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(eventsOf(items, bill, number));
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 
   function charge(body) {
     const blocks = blocksOf(body, countTokens);
@@ -99,14 +95,10 @@ export async function startOpenAiServer({
   }
 
   return {
-    baseURL: `http://127.0.0.1:${server.address().port}/v1`,
+    baseURL,
     /** Every request so far: its bill and body, or why it was refused. */
     ledger,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
+    close,
   };
 }
 

@@ -30,6 +30,7 @@ import { toolLoadingOf } from "../../src/models/ai-sdk/tool-loading.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import type { AnyTool } from "../../src/ports/tool.js";
 import { verifies } from "../verifies.js";
+import { bills } from "./bills.js";
 
 const proven = verifies("COST-5");
 
@@ -85,13 +86,6 @@ async function gptServer(replies: readonly Step[], more: object = {}): Promise<B
   const server = await startOpenAiServer({ reply: (index) => replies[index] ?? { text: "Done." }, ...more });
   onTestFinished(server.close);
   return server;
-}
-
-function bills({ ledger }: BillingServer): readonly Bill[] {
-  return ledger.map((entry) => {
-    if (entry.refused !== undefined) throw new Error(`The server refused a request: ${entry.refused}`);
-    return entry;
-  });
 }
 
 function expectGrowing(all: readonly Bill[]): void {

@@ -9,7 +9,6 @@ import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
 import { createOpenAI as createOpenAIV4 } from "openai-v4";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
-  type Bill,
   type BillingServer,
   beginsWith,
   billed,
@@ -33,6 +32,7 @@ import type { LanguageModel } from "../../src/models/ai-sdk/language-model.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { verifies } from "../verifies.js";
+import { bills } from "./bills.js";
 import { type Body, startWireServer } from "./wire-server.js";
 import { responses } from "./wires.js";
 
@@ -67,13 +67,6 @@ async function start(options: Partial<Parameters<typeof startBillingServer>[0]> 
   const server = await startBillingServer({ reply: notes(8), ...options });
   onTestFinished(server.close);
   return server;
-}
-
-function bills({ ledger }: BillingServer): readonly Bill[] {
-  return ledger.map((entry) => {
-    if (entry.refused !== undefined) throw new Error(`The server refused a request: ${entry.refused}`);
-    return entry;
-  });
 }
 
 function marksIn(body: Body): readonly unknown[] {

@@ -5,13 +5,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createAnthropic as createAnthropicV4 } from "anthropic-v4";
 import { expect, test } from "vitest";
-import {
-  type Bill,
-  type BillingServer,
-  beginsWith,
-  type ScriptedReply,
-  startBillingServer,
-} from "../../bench/economy/billing-server.mjs";
+import { type Bill, beginsWith, type ScriptedReply, startBillingServer } from "../../bench/economy/billing-server.mjs";
 import { finalSummaryWithTools } from "../../src/core/transcript/loop-prompts.js";
 import {
   createAgent,
@@ -32,6 +26,7 @@ import { type Chance, createChance } from "../core/chance.js";
 import { collect } from "../support/agents.js";
 import { sampled } from "../support/sampled.js";
 import { verifies } from "../verifies.js";
+import { bills } from "./bills.js";
 
 const apiKey = "sk-test";
 const systemPrompt = "You keep the minutes of a meeting. ".repeat(200);
@@ -100,14 +95,6 @@ function watched(model: Model, sent: ModelRequest[]): Model {
   };
 }
 
-function bills({ ledger }: BillingServer): readonly Bill[] {
-  return ledger.map((entry) => {
-    if (entry.refused !== undefined) throw new Error(`The server refused a request: ${entry.refused}`);
-    expect(entry.marks).toBeLessThanOrEqual(4);
-    return entry;
-  });
-}
-
 async function breaksIn(store: Store): Promise<ReadonlyMap<string, string | undefined>> {
   const steps = (await traceSession(store, "s")).flatMap((record) => (record.type === "step" ? [record] : []));
   return new Map(steps.map(({ runId, modelCallIndex, reused }) => [`${runId}/${modelCallIndex}`, reused.broke]));
@@ -167,6 +154,7 @@ async function play(
   }
   await server.close();
   const all = bills(server);
+  for (const { marks } of all) expect(marks).toBeLessThanOrEqual(4);
   expect(all).toHaveLength(sent.length);
   expect(await collect(modelRequests(store, "s"))).toEqual(sent);
   const broke = await breaksIn(store);
