@@ -15,7 +15,7 @@ export type RemoteSpan = {
   readonly isSampled: boolean;
 };
 
-/** Undefined for what is no `traceparent`: the specification has it ignored. */
+/** Returns undefined for an invalid `traceparent`, which the specification says to ignore. */
 export function parseTraceparent(value: unknown): RemoteSpan | undefined {
   const [, version, traceId = "", spanId = "", flags = "", rest] =
     typeof value === "string" ? (grammar.exec(value) ?? []) : [];

@@ -34,10 +34,10 @@ const localRules: OptionTable<LocalOptions> = {
   dependencyOverrides: anObject,
 };
 
-/** What is none is ignored, as the specification says. */
+/** Invalid values are ignored, as the specification says. */
 const aTraceparent: OptionRule = {
   takes: (value) => value === null || anyText.takes(value),
-  wanted: "a text, as W3C's header traceparent",
+  wanted: "a string, as in W3C's traceparent header",
 };
 
 const runRules: OptionTable<Omit<StartOptions, "sessionId" | "history" | "dropOpenCalls">> = {

@@ -63,8 +63,8 @@ export type StartOptions = {
   readonly history?: History;
   /**
    * The span that the run's spans become children of, as W3C's `traceparent`: most often the header of a request. The log
-   * keeps it, so the run stays in that trace whichever process carries it on, and so do the agents behind its tools. What
-   * is no `traceparent` is ignored. Null: none. Default: the span that is active here, if the agent has an OpenTelemetry
+   * keeps it, so the run stays in that trace whichever process carries it on, and so do the agents behind its tools. An
+   * invalid value is ignored. Null: none. Default: the span that is active here, if the agent has an OpenTelemetry
    * observer.
    */
   readonly traceparent?: string | null | undefined;
